@@ -9,7 +9,7 @@ use crate::greedy;
 use crate::limits::{Budget, Meter};
 use crate::modulo::{self, Modulo};
 use crate::objective;
-use crate::query::{self, Found, Verdict};
+use crate::query::{self, Solution, Verdict};
 use crate::repetition;
 use crate::structure;
 use std::fmt;
@@ -146,7 +146,7 @@ pub(crate) struct Search<'p, 'a> {
     rejections: Vec<Rejection>,
     phases: Vec<Phase>,
     modulo: Option<ModuloSchedule>,
-    best: Option<Found<'p>>,
+    best: Option<Solution<'p>>,
     pub(crate) lower: LowerBound,
 }
 
@@ -347,7 +347,7 @@ impl<'p, 'a> Search<'p, 'a> {
         }
     }
 
-    fn tell_found(&mut self, found: &Found) {
+    fn tell_found(&mut self, found: &Solution) {
         let stages = objective::measure(&found.encoding, &found.candidate, ObjectiveLevel::Stages);
         let interval = Cycles(found.encoding.question.interval);
         (self.progress)(Progress::Found { interval, stages: saturate::<u32>(stages) });
@@ -451,8 +451,8 @@ impl<'p, 'a> Search<'p, 'a> {
         }
     }
 
-    fn improve(&mut self, found: Found<'p>) -> (Schedule, Vec<ObjectiveValue>) {
-        let Found { mut encoding, candidate, fewest_stages } = found;
+    fn improve(&mut self, found: Solution<'p>) -> (Schedule, Vec<ObjectiveValue>) {
+        let Solution { mut encoding, candidate, fewest_stages } = found;
         let interval = encoding.question.interval;
         let stages = objective::measure(&encoding, &candidate, ObjectiveLevel::Stages);
         let least_length = match self.modulo {

@@ -148,7 +148,7 @@ impl<'a> Printer<'a> {
     fn nodes(&mut self, depth: usize, nodes: &[Node]) -> Result<(), Error> {
         for node in nodes {
             match node {
-                Node::Op(action, note) => self.action(depth, action, note)?,
+                Node::Op(op, note) => self.op(depth, op, note)?,
                 Node::PipelinedLoop { index, first, body } => {
                     let trips = self.trips(*index);
                     self.line(0, "#pragma unroll 1", "");
@@ -247,8 +247,8 @@ impl<'a> Printer<'a> {
         Ok(texts?.join(", "))
     }
 
-    fn action(&mut self, depth: usize, action: &Op, note: &Note) -> Result<(), Error> {
-        let code = self.code(action)?;
+    fn op(&mut self, depth: usize, op: &Op, note: &Note) -> Result<(), Error> {
+        let code = self.code(op)?;
         let mut comment = Self::comment(note);
         let before: Vec<String> = self.expressions.before.borrow_mut().drain(..).collect();
         let (needs_block, inner) = if before.is_empty() { (false, depth) } else { (true, depth + 1) };
@@ -266,10 +266,10 @@ impl<'a> Printer<'a> {
         Ok(())
     }
 
-    fn code(&self, action: &Op) -> Result<String, Error> {
+    fn code(&self, op: &Op) -> Result<String, Error> {
         let print = &self.expressions;
         let threads = 32 * self.group.warps;
-        Ok(match action {
+        Ok(match op {
             Op::Let { to, value } => {
                 if print.inlined.contains_key(to) {
                     return Ok(String::new());
@@ -330,7 +330,7 @@ operand_fence({});",
             }
             Op::Opaque { operation, .. } => return Err(missing(format!("the operation {}", operation.name))),
             Op::AdvanceCursor(cursor) => self.advance(*cursor),
-            Op::CopyCursor { to, from } => self.keep(*to, *from),
+            Op::CopyCursor { to, from } => self.copy_cursor(*to, *from),
             Op::NamedBarrierSync(id) => {
                 format!("named_barrier_sync<{}, {}>();", FIRST_PINGPONG_BARRIER + id.0, 2 * threads)
             }
@@ -394,7 +394,7 @@ operand_fence({});",
     fn local_store(&self, value: &Expression, to: &Slot) -> Result<String, Error> {
         let print = &self.expressions;
         if value.shape.is_empty() {
-            return Err(missing("a number handed over in shared memory".into()));
+            return Err(missing("the handoff of a number through shared memory".into()));
         }
         if self.kernel.buffers[to.buffer.index()].is_tensor() {
             let [rows, columns] = value.shape[..] else { return Err(missing("a vector in tensor memory".into())) };
@@ -461,7 +461,7 @@ operand_fence({});",
         }
     }
 
-    fn keep(&self, to: CursorId, from: CursorId) -> String {
+    fn copy_cursor(&self, to: CursorId, from: CursorId) -> String {
         let (to, from) = (&self.group.cursors[to.index()], &self.group.cursors[from.index()]);
         let (a, b) = (names::name(&to.name), names::name(&from.name));
         let mut lines = Vec::new();

@@ -296,11 +296,11 @@ fn size(descriptor: &Descriptor) -> u32 {
     descriptor.element.scalar_bits().unwrap_or(32) / 8
 }
 
-/// The function for the number of CTAs of a persistent kernel (`Tiling::cta_counts`).
+/// The function for the number of CTAs of a persistent kernel (`TileScheduler::cta_counts`).
 fn cta_count(kernel: &WarpProgram) -> String {
     let syntax = Syntax { minimum: "std::min<long long>", ..tiles::SYNTAX };
     let mut lines = String::new();
-    for (at, count) in kernel.tiling.cta_counts().iter().enumerate() {
+    for (at, count) in kernel.tile_scheduler.cta_counts().iter().enumerate() {
         let (start, ctas) = (if at == 0 { "long long waves" } else { "waves" }, count.ctas.print(syntax));
         let _ = writeln!(lines, "  {start} = {};", count.waves.print(syntax));
         let _ = match &count.condition {
@@ -311,12 +311,12 @@ fn cta_count(kernel: &WarpProgram) -> String {
     if lines.is_empty() {
         return lines;
     }
-    if kernel.tiling.serpentine().is_some() {
+    if kernel.tile_scheduler.serpentine().is_some() {
         lines.push_str("  return tiles;\n");
     }
     format!(
         "
-/// CTAs that work on so many tiles, `most` of which run at once.
+/// CTAs that work on this many tiles, `most` of which run at once.
 long long cta_count(long long tiles, long long most, [[maybe_unused]] long long columns, [[maybe_unused]] long long rows) {{
 {lines}}}
 "
@@ -325,7 +325,7 @@ long long cta_count(long long tiles, long long most, [[maybe_unused]] long long 
 
 /// Thread blocks, and the device that they are for.
 fn grid(kernel: &WarpProgram) -> String {
-    let [px, py, pz] = kernel.tiling.cta_coarsening;
+    let [px, py, pz] = kernel.tile_scheduler.cta_coarsening;
     let [x, y, z] = [("x", px), ("y", py), ("z", pz)].map(|(axis, per)| match per {
         1 => format!("programs_{axis}"),
         per => format!("((programs_{axis} - 1) / {per} + 1)"),
@@ -348,14 +348,14 @@ fn grid(kernel: &WarpProgram) -> String {
   cudaError_t failed = cudaGetDevice(&device);
   if (failed != cudaSuccess) return refuse(\"the GPU\", cudaGetErrorString(failed));\n",
     );
-    if kernel.tiling.persistent {
+    if kernel.tile_scheduler.persistent {
         out.push_str(
             "  int multiprocessors = 0;
   failed = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
   if (failed != cudaSuccess) return refuse(\"the GPU\", cudaGetErrorString(failed));\n",
         );
         // Beyond the last tile a CTA counts one step of the grid, or two in serpentine order.
-        let steps = if kernel.tiling.serpentine().is_some() { "2 * grid" } else { "grid" };
+        let steps = if kernel.tile_scheduler.serpentine().is_some() { "2 * grid" } else { "grid" };
         if kernel.cluster.is_some() {
             let _ = writeln!(
                 out,

@@ -64,7 +64,7 @@ pub fn headers(kernel: &Checked) -> Vec<(&'static str, &'static str)> {
     if kernel.cluster.is_some() {
         headers.push(("twill_cluster.cuh", CLUSTER_PRIMITIVES));
     }
-    if kernel.tiling.wave_sync {
+    if kernel.tile_scheduler.wave_sync {
         headers.push(("twill_wave_sync.cuh", WAVE_SYNC_PRIMITIVES));
     }
     headers

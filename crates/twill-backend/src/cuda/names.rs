@@ -211,7 +211,7 @@ mod tests {
             assert_eq!(name(taken), format!("{taken}_"));
         }
         // What groups call their own locals: nothing of the kernel's gets one of these names.
-        for own in ["tile_at_", "step_to_", "other_ctas_", "record_", "whole_1_", "part_1_"] {
+        for own in ["tile_at_", "step_to_", "wave_sync_", "record_", "whole_1_", "part_1_"] {
             let stem = own.trim_end_matches('_');
             assert_eq!(name(stem), stem);
         }

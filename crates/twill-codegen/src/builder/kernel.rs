@@ -1,14 +1,14 @@
 //! What all groups of a kernel have in common while their programs are made.
 
 use crate::builder::group::GroupBuilder;
-use crate::builder::planned::{Export, InvariantTile, LoopStorage, PingPong, Results};
+use crate::builder::planned::{Export, InvariantTile, LoopStorage, PingPong, ResultBarriers};
 use crate::builder::source::{LoopFacts, ScheduledLoop};
 use crate::error::Error;
 use crate::ir::Region;
 use crate::ir::names;
 use crate::ir::{
-    Amount, Arrival, Barriers, Buffer, Descriptor, DescriptorId, Group, Loop, Matrix, Memory, Parameter, Tiling,
-    WarpProgram,
+    Amount, Arrival, Barriers, Buffer, Descriptor, DescriptorId, Group, LoopMetadata, Matrix, Memory, Parameter,
+    TileScheduler, WarpProgram,
 };
 use crate::ir::{BarrierId, BufferId};
 use crate::options::{Options, SmemFallback};
@@ -18,8 +18,8 @@ use twill_graph::saturate;
 use twill_graph::{GroupId, GroupRole, OpId};
 use twill_triton::mlir::{BlockId, Definition, Module, OperationId, Type, ValueId};
 use twill_triton::retile_loop::{AT_LEAST, SOURCE_STEP};
-use twill_triton::tile::{Kind, Origin, Transfer};
-use twill_triton::{Kernel, Place};
+use twill_triton::tile::{Origin, TileOpKind, Transfer};
+use twill_triton::{Kernel, OperationLocation};
 
 /// Warps of a group whose threads copy tiles.
 const COPYING_WARPS: u32 = 4;
@@ -44,10 +44,10 @@ pub(crate) struct KernelBuilder<'a> {
     /// By `pingpong`.
     pub pingpong: Option<PingPong>,
     /// By loop, where it leaves results in tensor memory that are read after it; by `epilogue-barriers`.
-    pub results: HashMap<usize, Results>,
+    pub result_barriers: HashMap<usize, ResultBarriers>,
     /// Storage of invariant tiles that a group stores results from.
     pub reused_tiles: HashMap<BufferId, GroupId>,
-    /// Results in registers that other groups read.
+    /// ResultBarriers in registers that other groups read.
     pub exports: Vec<Export>,
     /// Signalled when all MMAs in tensor memory are done, where nothing else says so at the end.
     pub end_of_mmas: Option<BarrierId>,
@@ -65,7 +65,10 @@ impl<'a> KernelBuilder<'a> {
     ) -> Result<KernelBuilder<'a>, Error> {
         let module = kernel.module();
         let Some(block) = module.body(kernel.function()) else {
-            return Err(Error::Defect { place: Place::of(module, kernel.function()), what: "a body".into() });
+            return Err(Error::Defect {
+                place: OperationLocation::of(module, kernel.function()),
+                what: "a body".into(),
+            });
         };
         let facts: Option<Vec<LoopFacts<'_>>> = loops.iter().map(|l| LoopFacts::new(module, *l, options)).collect();
         let loops = facts.unwrap_or_default();
@@ -78,7 +81,7 @@ impl<'a> KernelBuilder<'a> {
             barriers: Vec::new(),
             named_barriers: Vec::new(),
             groups: Vec::new(),
-            tiling: Tiling::of(options),
+            tile_scheduler: TileScheduler::of(options),
             cluster: None,
             trace: None,
         };
@@ -95,7 +98,7 @@ impl<'a> KernelBuilder<'a> {
             storage: LoopStorage::default(),
             invariant_tiles: Vec::new(),
             pingpong: None,
-            results: HashMap::new(),
+            result_barriers: HashMap::new(),
             reused_tiles: HashMap::new(),
             exports: Vec::new(),
             end_of_mmas: None,
@@ -158,8 +161,8 @@ impl<'a> KernelBuilder<'a> {
         self.role(group) == GroupRole::Compute || self.is_issuer(group)
     }
 
-    pub fn place(&self, id: OperationId) -> Box<Place> {
-        Place::of(self.module, id)
+    pub fn place(&self, id: OperationId) -> Box<OperationLocation> {
+        OperationLocation::of(self.module, id)
     }
 
     pub fn unsupported(&self, id: OperationId, what: impl Into<String>, way_out: &'static str) -> Error {
@@ -204,7 +207,7 @@ impl<'a> KernelBuilder<'a> {
     /// addresses nor the instructions. Four warps are allocated for it anyhow.
     pub fn copies_by_threads(&self, group: GroupId) -> bool {
         let copies = |l: &LoopFacts, op: OpId| {
-            let tile = l.tile_operation(op).filter(|o| matches!(o.kind, Kind::Load(Transfer::Pointer)));
+            let tile = l.tile_operation(op).filter(|o| matches!(o.kind, TileOpKind::Load(Transfer::Pointer)));
             let shape = tile.and_then(|o| o.result).map(|result| l.tiles.tile(result).shape.as_slice());
             l.group(op) == group && shape.is_some_and(|s| s.iter().filter(|extent| **extent > 1).count() > 1)
         };
@@ -297,20 +300,20 @@ impl<'a> KernelBuilder<'a> {
     ) -> Result<Vec<usize>, Error> {
         let value = self.module.operation(load).results[0];
         let shape = self.shape(value);
-        let mut piece = shape.clone();
+        let mut extents = shape.clone();
         if self.programs.is_none() {
             let cut = self.loops.iter().find_map(|l| Some((cut_along(l, value)?, l.tiles.sub_tiles().max(1))));
             if let Some((d, parts)) = cut
                 && shape[d].is_multiple_of(u64::from(parts))
             {
-                piece[d] = shape[d] / u64::from(parts);
+                extents[d] = shape[d] / u64::from(parts);
             }
         }
         let program = program.filter(|_| self.depends_on_program(value));
-        let count = shape.iter().zip(&piece).map(|(w, p)| w / p).product::<u64>();
+        let count = shape.iter().zip(&extents).map(|(w, p)| w / p).product::<u64>();
         let mut found = Vec::new();
         for k in 0..saturate::<u32>(count) {
-            let part = Region::piece(&shape, &piece, k);
+            let part = Region::part(&shape, &extents, k);
             if part.overlap(region).is_none() {
                 continue;
             }
@@ -420,7 +423,7 @@ pub(crate) fn cut_along(facts: &LoopFacts<'_>, value: ValueId) -> Option<usize> 
 
 /// Whether TMA brings what an operation makes.
 pub(crate) fn is_tma(facts: &LoopFacts<'_>, op: OpId) -> bool {
-    facts.tile_operation(op).is_some_and(|o| matches!(o.kind, Kind::Load(Transfer::Tma)))
+    facts.tile_operation(op).is_some_and(|o| matches!(o.kind, TileOpKind::Load(Transfer::Tma)))
 }
 
 /// The step of a loop's source, if the loop has another.
@@ -461,8 +464,8 @@ fn parameters(kernel: &Kernel) -> Vec<Parameter> {
     parameters
 }
 
-fn loop_of_program(kernel: &Kernel, index: usize, facts: &LoopFacts<'_>) -> Loop {
-    Loop {
+fn loop_of_program(kernel: &Kernel, index: usize, facts: &LoopFacts<'_>) -> LoopMetadata {
+    LoopMetadata {
         name: facts.tiles.name().to_owned(),
         interval: facts.schedule.interval.0,
         stages: facts.schedule.stages(),

@@ -63,7 +63,7 @@ pub(crate) fn add_loop(lowering: &mut KernelBuilder<'_>, group: &mut GroupBuilde
 /// The buffers that a group's steps name.
 fn buffers(warp: &GroupSteps) -> BTreeSet<LoopBufferId> {
     let of = |step: &Step| match step {
-        Step::WaitChannel { barrier, .. } | Step::ArriveChannel { barrier, .. } => match *barrier {
+        Step::MbarrierWait { barrier, .. } | Step::MbarrierArrive { barrier, .. } => match *barrier {
             Barrier::Full { buffer, .. } | Barrier::Empty { buffer } => Some(buffer),
         },
         Step::Store { buffer, .. } => Some(*buffer),
@@ -81,7 +81,7 @@ pub(crate) struct Adder<'r, 'a> {
     trips: Option<i64>,
     /// How many older values and slots are read.
     pub expansion: Expansion,
-    /// The turn on the tensor core that the group has.
+    /// The ping-pong slot that the group has.
     pub held_slot: Option<crate::builder::planned::PingPongSlot>,
     /// MMAs that follow in the code that is being made.
     pub next_mmas: VecDeque<OpId>,
@@ -97,11 +97,11 @@ impl Adder<'_, '_> {
     /// The values that the loop's first iteration finds, under the names that its own will have.
     fn initial_values(&mut self) -> Result<(), Error> {
         let (index, id) = (self.index, self.reader.group.id);
-        for (k, piece) in carried_in_registers(self.reader.lowering, id, index) {
-            let value = self.reader.initial(index, k, piece.op, &piece.region, piece.program)?;
-            let to = self.new_track(piece.op);
+        for (k, producer) in carried_in_registers(self.reader.lowering, id, index) {
+            let value = self.reader.initial(index, k, producer.op, &producer.region, producer.program)?;
+            let to = self.new_track(producer.op);
             self.reader.group.define(to, index + 1);
-            if let Some(track) = self.reader.group.tracks[index].get_mut(&piece.op) {
+            if let Some(track) = self.reader.group.tracks[index].get_mut(&producer.op) {
                 track.latest = Some(Iteration::Absolute(-1));
             }
             self.reader.group.sections[index].push(Node::Op(Op::Let { to, value }, Note::default()));
@@ -114,14 +114,15 @@ impl Adder<'_, '_> {
         let index = self.index;
         let facts = &self.reader.lowering.loops[index];
         let name = facts.problem.graph().operation(op).name.clone();
-        let piece = facts.makers.iter().find_map(|(v, ps)| Some((*v, ps.iter().find(|p| p.op == op)?.clone())));
-        let (shape, element, form) = match piece {
-            Some((value, piece)) => {
-                let is_dot =
-                    facts.tile_operation(op).is_some_and(|o| matches!(o.kind, twill_triton::tile::Kind::Dot { .. }));
-                let columns = piece.region.extents.last().copied().unwrap_or(8);
+        let producer = facts.producers.iter().find_map(|(v, ps)| Some((*v, ps.iter().find(|p| p.op == op)?.clone())));
+        let (shape, element, form) = match producer {
+            Some((value, producer)) => {
+                let is_dot = facts
+                    .tile_operation(op)
+                    .is_some_and(|o| matches!(o.kind, twill_triton::tile::TileOpKind::Dot { .. }));
+                let columns = producer.region.extents.last().copied().unwrap_or(8);
                 let form = if is_dot { Form::Accumulator { columns } } else { Form::Any };
-                (piece.region.extents, self.reader.lowering.element(value), form)
+                (producer.region.extents, self.reader.lowering.element(value), form)
             }
             None => {
                 let (shape, element) = self.reader.lowering.tile_of(index, op);
@@ -258,7 +259,7 @@ impl Adder<'_, '_> {
             other => other,
         });
         self.blocks(&warp.epilogue)?;
-        self.land();
+        self.wgmma_wait_all();
         nodes.append(&mut self.reader.group.out);
         if warp.first > 0 {
             let mut exactly = Vec::new();
@@ -267,7 +268,7 @@ impl Adder<'_, '_> {
                 self.trips = Some(i64::from(trips));
                 self.blocks(&warp.prologue)?;
                 self.blocks(&warp.epilogue)?;
-                self.land();
+                self.wgmma_wait_all();
                 exactly.push((trips, std::mem::take(&mut self.reader.group.out)));
             }
             self.trips = None;
@@ -307,8 +308,8 @@ impl Adder<'_, '_> {
                     let iteration = self.iteration(*iteration);
                     self.handoff(*op, iteration, *buffer)?;
                 }
-                Step::WaitChannel { barrier, iteration } => self.wait(*barrier, self.iteration(*iteration))?,
-                Step::ArriveChannel { barrier, iteration } => self.arrive(*barrier, self.iteration(*iteration))?,
+                Step::MbarrierWait { barrier, iteration } => self.wait(*barrier, self.iteration(*iteration))?,
+                Step::MbarrierArrive { barrier, iteration } => self.arrive(*barrier, self.iteration(*iteration))?,
                 Step::WaitAsync { op, iteration, .. } => self.wait_for(*op, self.iteration(*iteration)),
             }
             self.reader.group.note = Note::default();
@@ -325,7 +326,7 @@ impl Adder<'_, '_> {
     /// Whether an operation is an MMA.
     pub(crate) fn is_mma(&self, op: OpId) -> bool {
         let tile = self.reader.lowering.loops[self.index].tile_operation(op);
-        tile.is_some_and(|tile| matches!(tile.kind, twill_triton::tile::Kind::Dot { .. }))
+        tile.is_some_and(|tile| matches!(tile.kind, twill_triton::tile::TileOpKind::Dot { .. }))
     }
 
     /// The note on an operation.
@@ -405,11 +406,11 @@ impl Adder<'_, '_> {
             return;
         }
         if let Some(position) = self.reader.group.in_flight.iter().position(|f| f.op == op && same(f.iteration)) {
-            self.land_up_to(position);
+            self.wgmma_wait_up_to(position);
         }
     }
 
-    fn land_up_to(&mut self, position: usize) {
+    fn wgmma_wait_up_to(&mut self, position: usize) {
         let done: Vec<InFlightMma> = self.reader.group.in_flight.drain(..=position).collect();
         let left = &self.reader.group.in_flight;
         let pending = left.iter().map(|f| f.weight).sum();
@@ -431,9 +432,9 @@ impl Adder<'_, '_> {
         done.into_iter().for_each(|flight| self.stamp_completed(flight.op, flight.iteration));
     }
 
-    fn land(&mut self) {
+    fn wgmma_wait_all(&mut self) {
         if let Some(last) = self.reader.group.in_flight.len().checked_sub(1) {
-            self.land_up_to(last);
+            self.wgmma_wait_up_to(last);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Cursors that walk over the slots of rings, and the slots at which a group signals.
+//! Cursors that advance over the slots of rings, and the slots at which a group signals.
 
 use crate::builder::group::{SlotTrack, iterations_before};
 use crate::error::Error;
