@@ -1,6 +1,7 @@
 //! `twill explain`.
 
-use super::*;
+use super::{PageArguments, SearchArguments, by_ending};
+use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 #[command(

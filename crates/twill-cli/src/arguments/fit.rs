@@ -1,6 +1,10 @@
 //! `twill fit`.
 
-use super::*;
+use super::WidthArgument;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use twill_driver::SiblingOptions;
+use twill_driver::options::{CompileOptions, LimitOptions, LoweringOptions, ModelVariant};
 
 /// Whether kernels fit.
 #[derive(Debug, Args)]

@@ -1,6 +1,9 @@
 //! `twill machine` and `twill sweep`.
 
-use super::*;
+use super::WidthArgument;
+use clap::{Args, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub(crate) struct MachineArguments {

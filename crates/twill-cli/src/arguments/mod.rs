@@ -10,6 +10,7 @@ mod report;
 mod schedule;
 mod search;
 mod source;
+mod top;
 mod trace;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -23,11 +24,9 @@ pub(crate) use report::*;
 pub(crate) use schedule::*;
 pub(crate) use search::*;
 pub(crate) use source::*;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+pub(crate) use top::*;
 pub(crate) use trace::*;
-use twill_driver::options::{CompileOptions, LimitOptions, LoweringOptions, ModelVariant};
-use twill_driver::{SiblingOptions, TopOptions};
 
 /// Optimal software pipelines and warp specialisation for Triton kernels, proved.
 #[derive(Debug, Parser)]
@@ -68,21 +67,6 @@ pub(crate) enum Command {
     Cache(CacheArguments),
     /// Print the JSON Schema of a text format.
     Schema(SchemaArguments),
-}
-
-/// How many different schedules are wanted.
-#[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Several schedules")]
-pub(crate) struct TopArguments {
-    /// Find K different schedules of one loop.
-    ///
-    /// The best is first. They differ in groups, order, or stages, have the least interval as long as there are any, and at most one more stage.
-    /// JSON is then an array, and twill compile writes the folders 1, 2, ... into its output, one for each kernel.
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..=1000))]
-    pub(crate) top: Option<u16>,
-    /// With --top: percent by which an interval may exceed the least.
-    #[arg(long, value_name = "PERCENT", requires = "top", default_value_t = 0.0, value_parser = percent, allow_negative_numbers = true)]
-    pub(crate) within: f64,
 }
 
 #[derive(Debug, Args)]
@@ -166,23 +150,12 @@ pub(crate) enum SchemaFormat {
     Fit,
 }
 
-impl TopArguments {
-    /// What is wanted, if more than the best is.
-    pub(crate) fn options(&self) -> Option<TopOptions> {
-        self.top.map(|most| TopOptions { most: most.into(), within: self.within / 100.0 })
-    }
-}
-
-fn percent(text: &str) -> Result<f64, String> {
-    let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    if (0.0..=1000.0).contains(&value) { Ok(value) } else { Err("must be from 0 to 1000".into()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::CommandFactory;
     use std::collections::BTreeSet;
+    use twill_driver::options::ModelVariant;
 
     /// Headings go on with what is flattened after them unless that has its own.
     #[test]

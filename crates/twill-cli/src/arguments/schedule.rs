@@ -1,6 +1,9 @@
 //! `twill schedule`, and the formats of schedules.
 
-use super::*;
+use super::{PageArguments, SearchArguments, TopArguments};
+use clap::{Args, ValueEnum};
+use std::path::{Path, PathBuf};
+use twill_driver::SiblingOptions;
 
 #[derive(Debug, Args)]
 #[command(
