@@ -4,8 +4,9 @@
 use crate::bounds;
 use crate::encoding::{Candidate, Encoding, Reply};
 use crate::limits::Meter;
+use crate::progress::Progress;
 use crate::query::{self, Solution, Verdict};
-use crate::search::{self, Progress, SearchOptions};
+use crate::search::{self, SearchOptions};
 use std::time::Instant;
 use twill_graph::{
     Cycles, Families, LowerBound, LowerBoundKind, ModuloSchedule, Outcome, Phase, Pipeline, Problem, RejectionReason,

@@ -7,7 +7,8 @@
 use crate::constraints::{assignment, bandwidth, shared_memory};
 use crate::encoding::Candidate;
 use crate::limits::Meter;
-use crate::search::{Progress, SearchOptions};
+use crate::progress::Progress;
+use crate::search::SearchOptions;
 use crate::{bounds, extract, modulo, query};
 use std::collections::BTreeMap;
 use twill_graph::saturate;

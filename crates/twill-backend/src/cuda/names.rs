@@ -71,6 +71,26 @@ pub(super) fn unsigned(kind: &Type) -> &'static str {
     }
 }
 
+/// A parameter of the entry: what the entry itself calls things gets an underscore after it.
+pub(super) fn parameter_of_entry(text: &str) -> String {
+    const RESERVED: [&str; 13] = [
+        "cta_count",
+        "ctas",
+        "describe",
+        "device",
+        "failed",
+        "grid",
+        "multiprocessors",
+        "refuse",
+        "restrict",
+        "stream",
+        "unfit",
+        "why",
+        "zeros",
+    ];
+    if RESERVED.contains(&text) { format!("{text}_") } else { name(text) }
+}
+
 /// What this back end cannot write.
 pub(super) fn missing(what: String) -> Error {
     Error::NotInCuda { what }

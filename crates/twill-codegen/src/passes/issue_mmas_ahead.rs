@@ -59,7 +59,7 @@ fn goes_on(one: &Node, next: Option<&Node>) -> bool {
     )
 }
 
-/// Whether an MMA may start ahead of it. The group synchronises behind its own write alone (`Adder::movement`), for what it wrote.
+/// Whether an MMA may start ahead of it. The group synchronises behind its own write alone (`LoopBuilder::movement`), for what it wrote.
 fn is_passed(node: &Node) -> bool {
     let Node::Op(op, _) = node else { return false };
     matches!(op, Op::FenceProxyAsync | Op::GroupSync | Op::MbarrierArrive { .. } | Op::Timestamp(_))

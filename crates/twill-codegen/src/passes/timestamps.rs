@@ -5,7 +5,7 @@
 use crate::ir::{Detail, IterationNumber, Moment, Stamp, Timestamp, Trace};
 use crate::ir::{Node, Note, Op, visit};
 use crate::ir::{Parameter, WarpProgram};
-use crate::passes::loops::Adder;
+use crate::passes::loops::LoopBuilder;
 use crate::passes::steps::program::Iteration;
 use std::collections::{BTreeMap, BTreeSet};
 use twill_graph::OpId;
@@ -68,7 +68,7 @@ fn keep_first(nodes: &mut Vec<Node>, first: &mut BTreeMap<usize, String>) {
     nodes.retain(|node| !matches!(node, Node::Op(Op::Timestamp(stamps), _) if stamps.is_empty()));
 }
 
-impl Adder<'_, '_> {
+impl LoopBuilder<'_, '_> {
     /// Timestamps behind a wait what it was for, unless threads do that.
     pub(crate) fn stamp_completed(&mut self, op: OpId, iteration: Iteration) {
         let graph = self.reader.lowering.loops[self.index].problem.graph();

@@ -16,8 +16,8 @@ use crate::encoding::{Anchor, Candidate, Encoding, Question, Reply, Stages};
 use crate::extract;
 use crate::limits::{Budget, Meter};
 use crate::objective;
+use crate::progress::Progress;
 use crate::query;
-use crate::search::Progress;
 use normalized::{NormalizedSchedule, Scope};
 use twill_graph::{
     Cycles, Families, Liveness, ObjectiveLevel, ObjectiveValue, OpId, Outcome, Problem, Report, Schedule, StageWindow,

@@ -9,8 +9,9 @@ use crate::compact;
 use crate::encoding::Candidate;
 use crate::extract;
 use crate::limits::Meter;
+use crate::progress::Progress;
 use crate::query;
-use crate::search::{self, Progress, Search, SearchOptions, Settled};
+use crate::search::{self, Search, SearchOptions, Settled};
 use std::time::Instant;
 use twill_graph::saturate;
 use twill_graph::{

@@ -1,6 +1,7 @@
 //! What groups do before and after the loops: loads of tiles that loops read whole, stores of results, and giving back what
 //! was held.
 
+mod exports;
 pub(crate) mod stores;
 pub(crate) mod tensor_memory;
 

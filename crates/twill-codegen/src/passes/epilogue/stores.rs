@@ -260,7 +260,7 @@ impl KernelBuilder<'_> {
             let shape = self.shape(value);
             return shape.iter().zip(&producers.first()?.region.extents).position(|(whole, part)| whole != part);
         }
-        if let Some(d) = self.loops.iter().find_map(|l| crate::builder::kernel::cut_along(l, value)) {
+        if let Some(d) = self.loops.iter().find_map(|l| crate::builder::invariant_tiles::cut_along(l, value)) {
             return Some(d);
         }
         let operation = self.module.operation(self.module.defining_operation(value)?);

@@ -7,14 +7,14 @@ use crate::ir::Moment;
 use crate::ir::Op;
 use crate::ir::Region;
 use crate::ir::{Slot, VariableId};
-use crate::passes::loops::Adder;
+use crate::passes::loops::LoopBuilder;
 use crate::passes::steps::program::{Barrier, BufferId as LoopBufferId, BufferKind, Iteration};
 use twill_graph::OpId;
 use twill_triton::Stands;
 use twill_triton::mlir::OperationId;
 use twill_triton::tile::{TileOpKind, TileOperation, Transfer};
 
-impl Adder<'_, '_> {
+impl LoopBuilder<'_, '_> {
     /// Code of an operation, with its timestamps.
     pub(crate) fn issue(
         &mut self,

@@ -12,7 +12,7 @@ use crate::ir::{Addend, Arrival, Operand, Slot, Tcgen05Mma};
 use crate::ir::{BarrierId, CursorId, SlotValue};
 use crate::ir::{Expression, ExpressionKind, IterationNumber};
 use crate::ir::{Node, Note, Op};
-use crate::passes::loops::Adder;
+use crate::passes::loops::LoopBuilder;
 use crate::passes::loops::expansion::sums_in_tensor_memory;
 use crate::passes::steps::program::{Barrier, BufferId as LoopBufferId, BufferKind, GroupSteps, Iteration, Step};
 use crate::target::blackwell;
@@ -57,7 +57,7 @@ impl KernelBuilder<'_> {
     }
 }
 
-impl Adder<'_, '_> {
+impl LoopBuilder<'_, '_> {
     /// The operation that leaves a left operand in tensor memory: its store, or the MMA that made it.
     pub(crate) fn operand_in_tensor(&self, index: usize, made_by: OpId) -> Option<OpId> {
         let facts = &self.reader.lowering.loops[index];

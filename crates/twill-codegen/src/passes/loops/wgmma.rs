@@ -8,7 +8,7 @@ use crate::ir::Op;
 use crate::ir::Region;
 use crate::ir::{Expression, ExpressionKind};
 use crate::ir::{Form, Operand, Slot, VariableId};
-use crate::passes::loops::Adder;
+use crate::passes::loops::LoopBuilder;
 use crate::passes::steps::program::Iteration;
 use crate::target::hopper;
 use twill_graph::OpId;
@@ -21,7 +21,7 @@ struct Segment {
     operand: Operand,
 }
 
-impl Adder<'_, '_> {
+impl LoopBuilder<'_, '_> {
     pub(crate) fn mma(
         &mut self,
         op: OpId,
