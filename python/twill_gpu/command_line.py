@@ -28,10 +28,11 @@ class Parser(argparse.ArgumentParser):
         )
         self._details, self._short = details, {*short, "help", "help_all"}
 
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+    def parse(self, words: Sequence[str] | None = None) -> argparse.Namespace:
+        """The arguments in words, or in the process's own. `--help` and `--help-all` come last in the help."""
         self.add_argument("-h", "--help", action=_Help, nargs=0, help="print help")
         self.add_argument("--help-all", action=_Help, nargs=0, help="print help on all options")
-        return super().parse_args(args, namespace)
+        return self.parse_args(words)
 
     def format_help(self) -> str:
         """What `--help` prints."""

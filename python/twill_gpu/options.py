@@ -31,11 +31,11 @@ def checked(options: Mapping[str, object], command: str = "compile", has_input: 
             raise OptionError(_unknown(name, command))
     wrong = _twill.wrong_option(command, given, has_input)
     if wrong is not None:
-        name, why = wrong
-        if name is None:
+        option, why = wrong
+        if option is None:
             raise InputError(why)
-        value = options.get(name)
-        which = f"each of {name}" if isinstance(value, (list, tuple)) else name
+        value = options.get(option)
+        which = f"each of {option}" if isinstance(value, (list, tuple)) else option
         raise InputError(f"{which} {why}, not {value!r}")
     return given
 

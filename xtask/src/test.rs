@@ -69,7 +69,7 @@ const SUITES: [Suite; 10] = [
     suite("bench", false, false),
 ];
 
-/// Certificates of so many random problems are checked.
+/// How many random problems have their certificates checked.
 const CERTIFICATES: &str = "60";
 
 /// Readings of the model to compare with Z3: number of problems, seed, options for Z3 and for twill. Our own comes

@@ -10,8 +10,8 @@ use twill_codegen::ir::{Node, Op, visit};
 /// The cursors that begin at slot 0.
 pub(crate) fn defined_first(group: &Group) -> BTreeSet<CursorId> {
     let mut first = BTreeSet::new();
-    visit(&group.body, &mut |action| {
-        if let Op::AdvanceCursor(cursor) = action {
+    visit(&group.body, &mut |op| {
+        if let Op::AdvanceCursor(cursor) = op {
             first.insert(*cursor);
         }
     });
@@ -25,13 +25,13 @@ pub(crate) fn defined_first(group: &Group) -> BTreeSet<CursorId> {
 fn scan(nodes: &[Node], defined: &mut BTreeSet<CursorId>, undefined: &mut BTreeSet<CursorId>) {
     for node in nodes {
         match node {
-            Node::Op(action, _) => {
-                for cursor in uses(action) {
+            Node::Op(op, _) => {
+                for cursor in uses(op) {
                     if !defined.contains(&cursor) {
                         undefined.insert(cursor);
                     }
                 }
-                if let Op::CopyCursor { to, .. } = action {
+                if let Op::CopyCursor { to, .. } = op {
                     defined.insert(*to);
                 }
             }
@@ -41,8 +41,8 @@ fn scan(nodes: &[Node], defined: &mut BTreeSet<CursorId>, undefined: &mut BTreeS
     }
 }
 
-/// Cursors whose slot or phase an action reads.
-fn uses(action: &Op) -> Vec<CursorId> {
+/// Cursors whose slot or phase an operation reads.
+fn uses(op: &Op) -> Vec<CursorId> {
     let mut cursors = Vec::new();
     let mut slot = |s: &Slot| cursors.extend(s.at);
     let tile = |e: &Expression, slot: &mut dyn FnMut(&Slot)| {
@@ -52,7 +52,7 @@ fn uses(action: &Op) -> Vec<CursorId> {
             }
         });
     };
-    match action {
+    match op {
         Op::Let { value, .. } => tile(value, &mut slot),
         Op::LocalStore { value, to } => {
             tile(value, &mut slot);

@@ -56,7 +56,7 @@ pub(crate) fn of_other_variables(group: &Group, reach: Reach, chosen: &[Option<L
     let mut layouts: Vec<Option<Layout>> = each.map(|(v, chosen)| fixed(v).or(chosen.clone())).collect();
     loop {
         let before = layouts.clone();
-        visit(&group.body, &mut |action| match action {
+        visit(&group.body, &mut |op| match op {
             Op::Let { to, value } if matches!(value.kind, ExpressionKind::PartialSums(_)) => {
                 layouts[to.index()] = Some(Layout::Like(group.variables[to.index()].name.clone()));
             }
@@ -70,8 +70,8 @@ pub(crate) fn of_other_variables(group: &Group, reach: Reach, chosen: &[Option<L
         });
         if layouts == before {
             // What has no layout of itself takes that of what it is combined with.
-            visit(&group.body, &mut |action| {
-                if let Op::Let { to, value } = action {
+            visit(&group.body, &mut |op| {
+                if let Op::Let { to, value } = op {
                     let wanted = layouts[to.index()].clone();
                     from_use(value, wanted.as_ref(), &mut layouts);
                     if reach == Reach::Slices
@@ -92,8 +92,8 @@ pub(crate) fn of_other_variables(group: &Group, reach: Reach, chosen: &[Option<L
 pub(crate) fn inlined(group: &Group, layouts: &[Option<Layout>]) -> HashMap<VariableId, Expression> {
     let mut inlined = HashMap::new();
     let mut made: HashMap<VariableId, usize> = HashMap::new();
-    visit(&group.body, &mut |action| {
-        if let Op::Let { to, value } = action {
+    visit(&group.body, &mut |op| {
+        if let Op::Let { to, value } = op {
             *made.entry(*to).or_default() += 1;
             if layouts[to.index()].is_none() && !value.shape.is_empty() {
                 inlined.insert(*to, value.clone());
@@ -136,8 +136,8 @@ fn broadcast_to(value: &Expression, wanted: &Layout, layouts: &mut [Option<Layou
 /// Tiles that are loaded through pointers and have no other layout get a blocked one.
 fn block_loads(group: &Group, mut layouts: Vec<Option<Layout>>) -> Vec<Option<Layout>> {
     let mut changed = false;
-    visit(&group.body, &mut |action| {
-        if let Op::Let { to, value } = action
+    visit(&group.body, &mut |op| {
+        if let Op::Let { to, value } = op
             && layouts[to.index()].is_none()
             && !value.shape.is_empty()
             && has_load(value)

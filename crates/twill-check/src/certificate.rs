@@ -21,7 +21,7 @@ mod symmetry;
 use atoms::Atoms;
 use propagation::Propagation;
 use thiserror::Error;
-use twill_graph::proof::{Certificate, Proof, Reason, Step};
+use twill_graph::proof::{Certificate, Proof, ProofStep, Reason};
 use twill_graph::{Cycles, Liveness, Problem, StageWindow};
 
 /// Why a certificate proves nothing.
@@ -202,9 +202,9 @@ fn check_proof(problem: &Problem, proof: &Proof, evidence: &mut Evidence) -> Res
             return Err(CertificateError::Literal { interval, part: "step", position: at + 1 });
         }
         match step {
-            Step::Delete => propagation.delete(clause),
-            Step::Learn if propagation.follows(clause) => propagation.add(clause),
-            Step::Learn => return Err(CertificateError::Step { interval, step: at + 1 }),
+            ProofStep::Delete => propagation.delete(clause),
+            ProofStep::Learn if propagation.follows(clause) => propagation.add(clause),
+            ProofStep::Learn => return Err(CertificateError::Step { interval, step: at + 1 }),
         }
         evidence.steps += 1;
     }

@@ -1,4 +1,4 @@
-//! How long the stations take in one process: `cargo bench -p twill-cli`. The command as a whole: bench.schedule.
+//! How long the stages of the pipeline take in one process: `cargo bench -p twill-cli`. The command as a whole: bench.schedule.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot run should end")]
 

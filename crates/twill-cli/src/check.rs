@@ -55,8 +55,8 @@ fn kernel(text: &str, path: &str) -> Result<String, Error> {
     let file = KernelScheduleFile::from_json(text, path)?;
     let problem = file.problem()?;
     let (groups, schedules) = file.schedules(&problem)?;
-    let verified = twill_check::verify_kernel(&problem, &groups, schedules)
-        .map_err(|error| Error::RejectedKernel { path: path.to_owned(), error: Box::new(error) })?;
+    let verified = twill_check::verify_multi_loop(&problem, &groups, schedules)
+        .map_err(|error| Error::RejectedLoops { path: path.to_owned(), error: Box::new(error) })?;
     let loops = problem.loops().iter().zip(&verified);
     let mut told: String = loops.map(|(problem, schedule)| replayed(path, problem, schedule)).collect();
     told += &format!(

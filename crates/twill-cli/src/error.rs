@@ -104,7 +104,7 @@ pub(crate) enum Error {
     #[error("cannot serve on port {port} of this machine: {error}; choose another with --port, or leave it out")]
     Serve { port: u16, error: io::Error },
     #[error("{path}: {error}")]
-    RejectedKernel { path: String, error: Box<twill_check::RejectedKernel> },
+    RejectedLoops { path: String, error: Box<twill_check::RejectedLoops> },
     #[error("{path}: {error}")]
     Rejected { path: String, error: twill_check::Rejected },
 }

@@ -1,4 +1,4 @@
-//! `twill machine diff`: two machines beside each other.
+//! `twill machine diff`: two machines compared.
 
 use serde_json::{Value, json};
 use twill_machine::{Difference, Machine, Row, differences};

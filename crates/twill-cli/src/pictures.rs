@@ -8,7 +8,7 @@ use twill_check::Verified;
 use twill_graph::{Problem, Report, Schedule};
 
 /// A loop with what was found for it.
-pub(crate) type Found<'a> = (&'a Problem, &'a Report<Verified<Schedule>>);
+pub(crate) type ReportedLoop<'a> = (&'a Problem, &'a Report<Verified<Schedule>>);
 
 /// Refuses to write bytes to a terminal, before anything is searched.
 pub(crate) fn check_output(binary: bool, output: Option<&Path>) -> Result<(), Error> {
@@ -28,7 +28,7 @@ pub(crate) fn check(arguments: &ScheduleArguments) -> Result<(), Error> {
 }
 
 /// The picture that was asked for, of all loops; `None`, and on standard error why, where there is no schedule to draw.
-pub(crate) fn render(iterations: Option<u32>, format: Format, loops: &[Found<'_>]) -> Option<Vec<u8>> {
+pub(crate) fn render(iterations: Option<u32>, format: Format, loops: &[ReportedLoop<'_>]) -> Option<Vec<u8>> {
     let schedule = |report: &Report<Verified<Schedule>>| report.outcome.schedule().map(|s| (**s).clone());
     let placed: Vec<(&Problem, Option<Schedule>)> = loops.iter().map(|(p, r)| (*p, schedule(r))).collect();
     let graphs: Vec<(&Problem, Option<&Schedule>)> = placed.iter().map(|(p, s)| (*p, s.as_ref())).collect();

@@ -7,13 +7,13 @@ use crate::{certificate, files, loop_text, pictures};
 use twill_check::Verified;
 use twill_exact::Budget;
 use twill_graph::format::{KernelScheduleFile, ScheduleFile};
-use twill_graph::{KernelReport, MultiLoopProblem, Schedule};
+use twill_graph::{MultiLoopProblem, MultiLoopReport, Schedule};
 
 /// Writes what was found.
 pub(crate) fn write(
     arguments: &ScheduleArguments,
     kernel: &MultiLoopProblem,
-    report: &KernelReport<Verified<Schedule>>,
+    report: &MultiLoopReport<Verified<Schedule>>,
     budget: &Budget,
 ) -> Result<Exit, Error> {
     if let Some(folder) = &arguments.certificate {
@@ -31,7 +31,7 @@ pub(crate) fn write(
 fn render(
     arguments: &ScheduleArguments,
     kernel: &MultiLoopProblem,
-    report: &KernelReport<Verified<Schedule>>,
+    report: &MultiLoopReport<Verified<Schedule>>,
 ) -> Option<Vec<u8>> {
     let text = match arguments.format() {
         Format::Json => KernelScheduleFile::new(kernel, report).to_json() + "\n",

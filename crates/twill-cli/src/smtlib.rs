@@ -7,16 +7,16 @@ use crate::files;
 use twill_check::Verified;
 use twill_driver::LoopProblem;
 use twill_graph::{Cycles, Liveness, Outcome, Problem, Report, Schedule, StageWindow};
-use twill_smtlib::{Answer, Question};
+use twill_smtlib::{ExpectedStatus, Question};
 
-type Found = Report<Verified<Schedule>>;
+type ScheduleReport = Report<Verified<Schedule>>;
 
 /// Writes whether there is a schedule at the interval asked for, or at one cycle less than the least
 /// that `search` finds. Searches only for what was not given.
 pub(crate) fn run(
     arguments: &ScheduleArguments,
     problems: &[LoopProblem],
-    search: impl FnOnce(&LoopProblem) -> Result<Found, Error>,
+    search: impl FnOnce(&LoopProblem) -> Result<ScheduleReport, Error>,
 ) -> Result<Exit, Error> {
     let input = || arguments.search.source.input.clone();
     let [one] = problems else { return Err(Error::OneLoop { input: input(), count: problems.len() }) };
@@ -41,7 +41,7 @@ pub(crate) fn run(
 /// The question that a search's report leads to, with the answer as far as the report has it.
 fn about(
     problem: &Problem,
-    report: &Found,
+    report: &ScheduleReport,
     interval: Option<i64>,
     stages: Option<u32>,
     input: impl Fn() -> String,
@@ -65,10 +65,10 @@ fn about(
     let mut question = Question::new(interval, stages);
     let options = problem.options();
     let any_stages = options.liveness == Liveness::Folded && options.stage_window == StageWindow::Complete;
-    question.answer = if interval == schedule.interval && stages == schedule.stages() {
-        Some(Answer::Sat)
+    question.expected_status = if interval == schedule.interval && stages == schedule.stages() {
+        Some(ExpectedStatus::Sat)
     } else if (any_stages && interval < report.lower_bound.interval) || (excluded.is_some() && up_to == Some(stages)) {
-        Some(Answer::Unsat)
+        Some(ExpectedStatus::Unsat)
     } else {
         None
     };

@@ -1,4 +1,4 @@
-//! `twill trace`: what a kernel recorded on a GPU, beside its schedule.
+//! `twill trace`: what a kernel recorded on a GPU, compared with its schedule.
 
 use crate::arguments::{TraceArguments, TraceFormat};
 use crate::error::Error;

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 use twill_graph::grouped;
-use twill_triton::Place;
+use twill_triton::OperationLocation;
 
 /// What stands in the way of generating code.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub enum Error {
     #[error("{place}: code generation does not know {what}; {way_out}")]
     Unsupported {
         /// Where.
-        place: Box<Place>,
+        place: Box<OperationLocation>,
         /// What is not known.
         what: String,
         /// What to do.
@@ -24,8 +24,8 @@ pub enum Error {
         /// What it would have to write.
         what: String,
     },
-    /// CTAs that cannot begin their tiles together.
-    #[error("CTAs cannot keep in step: {what}; leave out --wave-sync")]
+    /// Waves of CTAs that cannot be synchronised.
+    #[error("waves of CTAs cannot be synchronised: {what}; leave out --wave-sync")]
     NoWaveSync {
         /// Why.
         what: String,
@@ -40,7 +40,7 @@ pub enum Error {
     #[error("{place}: the schedule does not say {what}; this is a defect of twill")]
     Defect {
         /// Where.
-        place: Box<Place>,
+        place: Box<OperationLocation>,
         /// What is missing.
         what: String,
     },
@@ -83,7 +83,7 @@ pub enum Error {
 
 impl Error {
     /// The operation that it is about, if it is about one.
-    pub fn place(&self) -> Option<&Place> {
+    pub fn place(&self) -> Option<&OperationLocation> {
         match self {
             Error::Unsupported { place, .. } | Error::Defect { place, .. } => Some(place),
             _ => None,

@@ -22,7 +22,7 @@ pub struct Options {
     pub operands_in_registers: bool,
     /// Groups alternate on the tensor core where the schedule orders their MMAs (ping-pong), unless they would deadlock.
     pub pingpong: bool,
-    /// Two CTAs with neighbouring tiles form a cluster, and load together what both read.
+    /// Two CTAs with neighbouring tiles form a cluster, and load by TMA multicast what both read.
     pub cluster: bool,
     /// Persistent CTAs begin their tiles together.
     pub wave_sync: bool,

@@ -106,7 +106,7 @@ fn clusters_are_proved() {
         let scheduled = Scheduled::new(example, "h200", &whole);
         for persistent in [false, true] {
             let program = match scheduled.clusters(persistent, 2) {
-                // What is handed over, and the stores of the tile before, take more where there is another tile.
+                // Handoff buffers, and the stores of the tile before, take more where there is another tile.
                 Err(Error::SharedMemory { .. }) if persistent => continue,
                 other => other.unwrap_or_else(|error| panic!("{example}: {error}")),
             };
@@ -178,8 +178,8 @@ const STRICTER: &str = "waits for more than it must, earlier than it must";
 const SAME: &str = "the cursors stand at the same slot there, or the ring has one slot";
 /// A ring, or another group, that is behind anyway.
 const HELD: &str = "a first use of fresh slots, or another ring or group has waited for it already";
-/// Who MMAs when is a matter of speed.
-const PINGPONG: &str = "pingpong on the tensor core guard no data";
+/// Which group issues its MMAs first is a matter of speed.
+const PINGPONG: &str = "ping-pong barriers guard no data";
 
 /// Mutation, event, neighbour of the mistakes that may be none, and why.
 const HARMLESS: &[(Mutation, &str, &str, &str)] = &[
@@ -276,7 +276,7 @@ fn mistakes_in_generated_programs_are_found() {
         let counts = survivors(example, &system, step);
         let all: usize = counts.values().map(|(all, _)| all).sum();
         let survived: usize = counts.values().map(|(_, names)| names.len()).sum();
-        let how = if persistent { ", persistent, in pingpong" } else { "" };
+        let how = if persistent { ", persistent, with ping-pong" } else { "" };
         writeln!(table, "{example}{how}: {survived} of {all} survive").unwrap();
         for ((mutation, event, neighbour), (all, names)) in &counts {
             let known = HARMLESS.iter().find(|row| (row.0, row.1, row.2) == (*mutation, *event, *neighbour));

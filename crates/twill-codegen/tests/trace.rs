@@ -1,4 +1,4 @@
-//! Marks of traced kernels: where they stand, and that nothing else knows of them.
+//! Timestamps of traced kernels: where they stand, and that nothing else knows of them.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
@@ -71,7 +71,7 @@ fn runs_of_operations_have_their_marks_at_their_ends() {
     let kernel = checked("attention_forward");
     let inner = |detail: Detail| {
         let code = steady(&source(&kernel.traced(16, detail)), "compute_1");
-        // Marks in front of which, and behind which, tiles are computed.
+        // Timestamps in front of which, and behind which, tiles are computed.
         let computes = |line: &String| {
             line.ends_with("each") || line.ends_with("quad_all_reduce") || line.ends_with("row_partials")
         };
@@ -127,7 +127,7 @@ fn the_signature_says_what_is_recorded_where() {
     let timestamps = trace["timestamps"].as_array().unwrap();
     assert_eq!((&trace["parameter"], &trace["detail"]), (&"trace_buffer".into(), &"segments".into()));
     assert_eq!(trace["bytes"], 8 * 16 * timestamps.len());
-    assert!(timestamps.iter().enumerate().all(|(k, mark)| mark["id"] == k));
+    assert!(timestamps.iter().enumerate().all(|(k, timestamp)| timestamp["id"] == k));
     // Each operation begins once, and is seen to end.
     for operation in ["a.0", "a.1", "b", "acc.0", "acc.1"] {
         let whats: Vec<&str> =

@@ -1,11 +1,11 @@
-//! What a request is answered with: the schedules of its loops, and what is known beside their proofs.
+//! What a request is answered with: the schedules of its loops, and what else is known of them.
 
 use crate::estimate::estimated;
 use crate::solve::naive;
 use crate::{Error, LoopProblem, Loops, Request, Session, Silent, siblings, solve};
 use twill_check::Verified;
 use twill_exact::{Budget, Naive, SearchOptions};
-use twill_graph::{KernelReport, MultiLoopProblem, Outcome, Report, Schedule};
+use twill_graph::{MultiLoopProblem, MultiLoopReport, Outcome, Report, Schedule};
 
 /// Work for a schedule that is built where a search was stopped before it had one.
 const GRACE_WORK: u64 = 1_000_000;
@@ -29,7 +29,7 @@ pub enum Answer {
     /// Each loop by itself.
     Each(Vec<Report<Verified<Schedule>>>),
     /// Loops with common warp groups.
-    Together(MultiLoopProblem, Box<KernelReport<Verified<Schedule>>>),
+    Together(MultiLoopProblem, Box<MultiLoopReport<Verified<Schedule>>>),
 }
 
 impl Answer {
@@ -42,7 +42,7 @@ impl Answer {
     }
 }
 
-/// Schedules the loops of a request; `reading` is the seconds that posing them took, for the reports.
+/// Schedules the loops of a request; `reading` is the seconds that reading and lowering them took, for the reports.
 ///
 /// # Errors
 /// When the loops do not go together, or the checker does not accept a schedule.

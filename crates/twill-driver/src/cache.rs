@@ -52,7 +52,7 @@ pub struct CacheError {
 
 /// What kind of thing an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum EntryKind {
     Schedule,
     Kernel,
     Configuration,
@@ -60,15 +60,15 @@ pub(crate) enum Kind {
     Estimate,
 }
 
-impl Kind {
-    const ALL: [Kind; 4] = [Kind::Schedule, Kind::Kernel, Kind::Configuration, Kind::Estimate];
+impl EntryKind {
+    const ALL: [EntryKind; 4] = [EntryKind::Schedule, EntryKind::Kernel, EntryKind::Configuration, EntryKind::Estimate];
 
     fn name(self) -> &'static str {
         match self {
-            Kind::Schedule => "schedule",
-            Kind::Kernel => "kernel",
-            Kind::Configuration => "configuration",
-            Kind::Estimate => "estimate",
+            EntryKind::Schedule => "schedule",
+            EntryKind::Kernel => "kernel",
+            EntryKind::Configuration => "configuration",
+            EntryKind::Estimate => "estimate",
         }
     }
 }
@@ -76,13 +76,13 @@ impl Kind {
 /// What an entry depends on, as a hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    kind: Kind,
+    kind: EntryKind,
     hash: String,
 }
 
 impl Key {
     /// The key of what depends on `parts` and nothing else. Places in the source and descriptions play no part.
-    pub(crate) fn new(kind: Kind, parts: &impl Serialize) -> Key {
+    pub(crate) fn new(kind: EntryKind, parts: &impl Serialize) -> Key {
         // Plain data always serialises.
         let mut value = serde_json::to_value(parts).unwrap_or_default();
         forget_places(&mut value);
@@ -142,7 +142,7 @@ impl Cache {
 
     fn count(&self) -> io::Result<CacheInfo> {
         let mut info = CacheInfo::default();
-        for kind in Kind::ALL {
+        for kind in EntryKind::ALL {
             let folder = self.entries.join(kind.name());
             let entries = match fs::read_dir(folder) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -157,11 +157,11 @@ impl Cache {
                 }
                 info.bytes += metadata.len();
                 match kind {
-                    Kind::Schedule => info.schedules += 1,
-                    Kind::Kernel => info.kernels += 1,
-                    Kind::Configuration => info.configurations += 1,
+                    EntryKind::Schedule => info.schedules += 1,
+                    EntryKind::Kernel => info.kernels += 1,
+                    EntryKind::Configuration => info.configurations += 1,
                     // Part of what is known of a kernel.
-                    Kind::Estimate => {}
+                    EntryKind::Estimate => {}
                 }
             }
         }
@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     fn key(of: &str) -> Key {
-        Key::new(Kind::Schedule, &of)
+        Key::new(EntryKind::Schedule, &of)
     }
 
     #[test]
@@ -301,9 +301,12 @@ mod tests {
     #[test]
     fn places_in_the_source_play_no_part() {
         let with = |line: u32| serde_json::json!({"name": "qk", "source": {"file": "a.py", "line": line}});
-        assert_eq!(Key::new(Kind::Schedule, &with(1)), Key::new(Kind::Schedule, &with(2)));
-        assert_ne!(Key::new(Kind::Schedule, &with(1)), Key::new(Kind::Schedule, &serde_json::json!({"name": "pv"})));
-        assert_ne!(Key::new(Kind::Schedule, &1), Key::new(Kind::Schedule, &2));
+        assert_eq!(Key::new(EntryKind::Schedule, &with(1)), Key::new(EntryKind::Schedule, &with(2)));
+        assert_ne!(
+            Key::new(EntryKind::Schedule, &with(1)),
+            Key::new(EntryKind::Schedule, &serde_json::json!({"name": "pv"}))
+        );
+        assert_ne!(Key::new(EntryKind::Schedule, &1), Key::new(EntryKind::Schedule, &2));
     }
 
     #[test]

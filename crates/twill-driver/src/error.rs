@@ -104,15 +104,15 @@ pub enum Error {
         /// The input.
         input: String,
     },
-    /// CTAs that begin their tiles together in a language that has no such thing here.
-    #[error("{input}: only the CTAs of kernels in CUDA C++ keep in step (--wave-sync): add --emit cuda")]
+    /// Synchronised waves of CTAs in a language that has no such thing here.
+    #[error("{input}: only kernels in CUDA C++ synchronise waves of CTAs (--wave-sync): add --emit cuda")]
     NoWaveSync {
         /// The input.
         input: String,
     },
     /// Steps of another size where results of MMAs are in tensor memory.
     #[error("{input}: --retile-loop is not for {machine} yet, whose MMAs write to tensor memory; leave it out")]
-    StepInTensorMemory {
+    RetiledInTensorMemory {
         /// The input.
         input: String,
         /// The machine.
@@ -151,7 +151,7 @@ pub enum Error {
         /// Why.
         error: Box<twill_graph::ProblemError>,
     },
-    /// A number of registers that cannot be dealt out.
+    /// A number of registers that cannot be allotted.
     #[error(
         "--registers-per-thread {given}: a thread of {machine} has {most} at most, {least} at least, or a multiple of {granularity} in between"
     )]
@@ -201,7 +201,7 @@ pub enum Error {
         /// The input.
         input: String,
         /// What they break.
-        error: Box<twill_check::RejectedKernel>,
+        error: Box<twill_check::RejectedLoops>,
     },
     /// The checker does not accept the schedule of a file.
     #[error("{path}: {error}")]
@@ -213,11 +213,11 @@ pub enum Error {
     },
     /// The checker does not accept the schedules of sibling loops of a file.
     #[error("{path}: {error}")]
-    RejectedKernel {
+    RejectedLoops {
         /// The file.
         path: String,
         /// What they break.
-        error: Box<twill_check::RejectedKernel>,
+        error: Box<twill_check::RejectedLoops>,
     },
     /// A file claims another objective than its schedule has, or a bound above it.
     #[error(

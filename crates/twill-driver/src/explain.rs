@@ -1,7 +1,7 @@
 //! Why a schedule is no faster, for each loop of a request.
 
 use crate::replay::replay;
-use crate::{Error, LoopProblem, Lowering, Request, Session, problems, solve};
+use crate::{Error, LoopProblem, LoweringParameters, Request, Session, problems, solve};
 use std::time::Instant;
 use twill_check::Verified;
 use twill_exact::ExplainOptions;
@@ -73,7 +73,7 @@ fn sub_tiles(
     // Normalised costs of different graphs cannot be compared.
     let Some(now) = one.sub_tiles.filter(|_| request.limits.normalise == 0) else { return Vec::new() };
     let cut = |count: u32| {
-        let lowering = Lowering { sub_tiles: Some(count), ..request.lowering.clone() };
+        let lowering = LoweringParameters { sub_tiles: Some(count), ..request.lowering.clone() };
         let mut others = problems(&Request { lowering, ..request.clone() }).ok()?.loops;
         let other = (index < others.len()).then(|| others.swap_remove(index))?;
         (other.sub_tiles == Some(count)).then_some((count, other))

@@ -1,7 +1,7 @@
 //! From a request to scheduling problems.
 
 use crate::Error;
-use crate::request::{Content, DEFAULT_MACHINE, GraphInput, Input, Limits, Lowering, Request};
+use crate::request::{Content, DEFAULT_MACHINE, GraphInput, Input, Limits, LoweringParameters, Request};
 use std::collections::BTreeSet;
 use twill_graph::format::{MachineReference, NormalisationEntry};
 use twill_graph::saturate;
@@ -83,13 +83,13 @@ pub(crate) fn generated_source(request: &Request) -> Result<Source, Error> {
     Ok(source)
 }
 
-fn read_kernel(name: &str, text: &str, lowering: &Lowering) -> Result<Source, Error> {
+fn read_kernel(name: &str, text: &str, lowering: &LoweringParameters) -> Result<Source, Error> {
     let machine = match &lowering.machine {
         Some(machine) => machine.clone(),
         None => Machine::builtin(DEFAULT_MACHINE)?,
     };
     if lowering.retile_loop.is_some() && machine.has_tensor_memory() {
-        return Err(Error::StepInTensorMemory { input: name.to_owned(), machine: machine.name().to_owned() });
+        return Err(Error::RetiledInTensorMemory { input: name.to_owned(), machine: machine.name().to_owned() });
     }
     let module = twill_triton::mlir::parse(text, name).map_err(twill_triton::Error::from)?;
     let kernel = twill_triton::Kernel::with_step(module, lowering.kernel.as_deref(), lowering.retile_loop)?;
@@ -129,8 +129,8 @@ pub struct Siblings {
 /// When the input does not read, cannot be lowered, or does not go with the machine.
 pub fn problems(request: &Request) -> Result<Loops<LoopProblem>, Error> {
     let Loops { loops, siblings } = lowered(&request.input, &request.lowering)?;
-    let pose = |l| pose(&request.input.name, &request.limits, l);
-    let loops: Result<Vec<LoopProblem>, Error> = loops.into_iter().map(pose).collect();
+    let problem = |l| loop_problem(&request.input.name, &request.limits, l);
+    let loops: Result<Vec<LoopProblem>, Error> = loops.into_iter().map(problem).collect();
     Ok(Loops { loops: loops?, siblings })
 }
 
@@ -138,7 +138,7 @@ pub fn problems(request: &Request) -> Result<Loops<LoopProblem>, Error> {
 ///
 /// # Errors
 /// When the input does not read or cannot be lowered.
-pub fn lowered(input: &Input, lowering: &Lowering) -> Result<Loops<Lowered>, Error> {
+pub fn lowered(input: &Input, lowering: &LoweringParameters) -> Result<Loops<Lowered>, Error> {
     match &input.content {
         Content::Kernel(text) => Ok(of_source(&read_kernel(&input.name, text, lowering)?)),
         Content::Graph(graph) => {
@@ -148,7 +148,7 @@ pub fn lowered(input: &Input, lowering: &Lowering) -> Result<Loops<Lowered>, Err
     }
 }
 
-fn from_graph(input: &str, lowering: &Lowering, input_graph: &GraphInput) -> Result<Lowered, Error> {
+fn from_graph(input: &str, lowering: &LoweringParameters, input_graph: &GraphInput) -> Result<Lowered, Error> {
     let GraphInput { graph, machine, warp_assignment } = input_graph;
     let given = [
         ("sub-tiles", lowering.sub_tiles.is_some()),
@@ -172,7 +172,11 @@ fn from_graph(input: &str, lowering: &Lowering, input_graph: &GraphInput) -> Res
 }
 
 /// The loops of a kernel that are asked for.
-fn chosen<'a>(input: &str, kernel: &'a twill_triton::Kernel, lowering: &Lowering) -> Result<&'a [TileLoop], Error> {
+fn chosen<'a>(
+    input: &str,
+    kernel: &'a twill_triton::Kernel,
+    lowering: &LoweringParameters,
+) -> Result<&'a [TileLoop], Error> {
     let loops = kernel.loops();
     Ok(match lowering.loop_index {
         None => loops,
@@ -210,12 +214,12 @@ fn of_source(source: &Source) -> Loops<Lowered> {
 /// The loops of a kernel that was read, as problems.
 pub(crate) fn problems_of_source(request: &Request, source: &Source) -> Result<Loops<LoopProblem>, Error> {
     let Loops { loops, siblings } = of_source(source);
-    let pose = |l| pose(&request.input.name, &request.limits, l);
-    let loops: Result<Vec<LoopProblem>, Error> = loops.into_iter().map(pose).collect();
+    let problem = |l| loop_problem(&request.input.name, &request.limits, l);
+    let loops: Result<Vec<LoopProblem>, Error> = loops.into_iter().map(problem).collect();
     Ok(Loops { loops: loops?, siblings })
 }
 
-fn pose(input: &str, limits: &Limits, lowered: Lowered) -> Result<LoopProblem, Error> {
+fn loop_problem(input: &str, limits: &Limits, lowered: Lowered) -> Result<LoopProblem, Error> {
     let Lowered { graph, mut resources, tiles, warp_assignment } = lowered;
     let numbers: BTreeSet<u32> = graph.operations().iter().filter_map(|op| op.sub_tile).collect();
     let one_program = tiles.filter(|l| !matches!(l.split(), Split::Programs { .. }));
@@ -237,19 +241,24 @@ fn pose(input: &str, limits: &Limits, lowered: Lowered) -> Result<LoopProblem, E
     };
     let mut model = limits.model;
     model.warp_assignment = limits.warp_assignment.unwrap_or(warp_assignment);
-    let pose = |graph| {
+    let problem = |graph| {
         Problem::new(graph, resources.clone(), model)
             .map_err(|error| Error::Problem { input: input(), error: Box::new(error) })
     };
     if limits.unroll == 1 {
-        return Ok(LoopProblem { problem: pose(graph)?, normalisation, rolled: None, sub_tiles });
+        return Ok(LoopProblem { problem: problem(graph)?, normalisation, rolled: None, sub_tiles });
     }
     let unrolled =
         graph.unrolled(limits.unroll).map_err(|error| Error::Unroll { input: input(), error: Box::new(error) })?;
-    Ok(LoopProblem { problem: pose(unrolled)?, normalisation, rolled: Some((pose(graph)?, limits.unroll)), sub_tiles })
+    Ok(LoopProblem {
+        problem: problem(unrolled)?,
+        normalisation,
+        rolled: Some((problem(graph)?, limits.unroll)),
+        sub_tiles,
+    })
 }
 
-/// Takes registers from the threads of compute groups. Whole granules are dealt out, so another number would be paid for
+/// Takes registers from the threads of compute groups. Whole granules are allotted, so another number would be paid for
 /// in full and used in part.
 fn limit_registers(resources: &mut Resources, given: u32) -> Result<(), Error> {
     let file = &mut resources.registers;

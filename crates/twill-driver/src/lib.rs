@@ -38,7 +38,7 @@ pub use input::{LoopProblem, Loops, Lowered, Siblings, Source, default_assignmen
 pub use kind::{InputKind, STANDARD_INPUT};
 pub use observe::{Observer, Silent};
 pub use options::{Options, SiblingOptions};
-pub use request::{Content, DEFAULT_MACHINE, GraphInput, Input, Limits, Lowering, Request};
+pub use request::{Content, DEFAULT_MACHINE, GraphInput, Input, Limits, LoweringParameters, Request};
 pub use session::Session;
 pub use solve::{json, pipeline, schedule_file, solve};
 pub use top::{Top, TopOptions, TopSchedule, top};

@@ -16,7 +16,7 @@ pub struct Request {
     /// What is looked at.
     pub input: Input,
     /// How it becomes loop graphs.
-    pub lowering: Lowering,
+    pub lowering: LoweringParameters,
     /// What the schedule may use, and the model variant.
     pub limits: Limits,
     /// How the loops of a kernel are scheduled together.
@@ -82,7 +82,7 @@ impl Input {
 
 /// How an input becomes loop graphs.
 #[derive(Clone, Debug)]
-pub struct Lowering {
+pub struct LoweringParameters {
     /// The machine [default: the graph's own, [`DEFAULT_MACHINE`] for kernels].
     pub machine: Option<Machine>,
     /// Kernel function, where the TTIR holds several.
@@ -99,9 +99,9 @@ pub struct Lowering {
     pub contract: bool,
 }
 
-impl Default for Lowering {
-    fn default() -> Lowering {
-        Lowering {
+impl Default for LoweringParameters {
+    fn default() -> LoweringParameters {
+        LoweringParameters {
             machine: None,
             kernel: None,
             loop_index: None,

@@ -1,13 +1,13 @@
 //! Loops of one kernel that are scheduled together (docs/model.md, "Sibling loops").
 
-use crate::cache::{Key, Kind};
+use crate::cache::{EntryKind, Key};
 use crate::solve::is_proved;
 use crate::{Error, LoopProblem, Loops, Request, Session, SiblingOptions, Siblings};
 use std::time::Instant;
 use twill_check::Verified;
 use twill_exact::Naive;
 use twill_graph::format::{KernelScheduleFile, ProblemEntry};
-use twill_graph::{KernelReport, Liveness, MultiLoopProblem, Phase, Schedule, StageWindow, Tie};
+use twill_graph::{Liveness, MultiLoopProblem, MultiLoopReport, Phase, Schedule, StageWindow, Tie};
 
 /// The loops as one problem; `None` where each is scheduled by itself.
 ///
@@ -40,7 +40,7 @@ fn apart(requested: &SiblingOptions, problems: &Loops<LoopProblem>) -> Option<&'
     } else if problems.loops.iter().any(|p| p.normalisation.is_some()) {
         Some("--normalise gives every loop cycles of its own, which cannot be added up")
     } else if options.is_some_and(paper) {
-        Some("the paper's reading of the model is for one loop")
+        Some("the paper's variant of the model is for one loop")
     } else {
         None
     }
@@ -62,7 +62,7 @@ pub fn solve(
     kernel: &MultiLoopProblem,
     session: &mut Session<'_>,
     reading: f64,
-) -> Result<KernelReport<Verified<Schedule>>, Error> {
+) -> Result<MultiLoopReport<Verified<Schedule>>, Error> {
     let started = Instant::now();
     let key = key(kernel, session);
     let cache = session.cache.clone();
@@ -73,7 +73,7 @@ pub fn solve(
         }
         None => {
             let Session { search, observer, .. } = session;
-            let report = twill_exact::schedule_kernel(kernel, search, &mut |p| observer.progress(&p));
+            let report = twill_exact::schedule_multi_loop(kernel, search, &mut |p| observer.progress(&p));
             let replay = Instant::now();
             let mut report = verified(input, kernel, report)?;
             if let Some(cache) = cache.filter(|_| is_proved(report.outcome.status())) {
@@ -91,11 +91,11 @@ fn key(kernel: &MultiLoopProblem, session: &Session<'_>) -> Key {
     let loops: Vec<ProblemEntry> = kernel.loops().iter().map(ProblemEntry::new).collect();
     let tied = |tie: &Tie| tie.operations.iter().map(|o| (o.index, o.op.index())).collect();
     let ties: Vec<Vec<(usize, usize)>> = kernel.ties().iter().map(tied).collect();
-    Key::new(Kind::Schedule, &(loops, kernel.weights(), ties, session.depends()))
+    Key::new(EntryKind::Schedule, &(loops, kernel.weights(), ties, session.depends()))
 }
 
 /// What was proved of these loops before; `None` where it does not survive its replay.
-fn remembered(kernel: &MultiLoopProblem, text: &str) -> Option<KernelReport<Verified<Schedule>>> {
+fn remembered(kernel: &MultiLoopProblem, text: &str) -> Option<MultiLoopReport<Verified<Schedule>>> {
     let report = KernelScheduleFile::from_json(text, "cache").ok()?.report(kernel).ok()?;
     let at_bound = report.outcome.schedule().is_none_or(|common| common.cycles == report.lower_bound);
     let proved = is_proved(report.outcome.status()) && at_bound;
@@ -111,28 +111,28 @@ pub(crate) fn naive(
     kernel: &MultiLoopProblem,
     how: Naive,
     session: &mut Session<'_>,
-) -> Result<KernelReport<Verified<Schedule>>, Error> {
+) -> Result<MultiLoopReport<Verified<Schedule>>, Error> {
     let Session { search, observer, .. } = session;
-    verified(input, kernel, twill_exact::naive_kernel(kernel, how, search, &mut |p| observer.progress(&p)))
+    verified(input, kernel, twill_exact::naive_multi_loop(kernel, how, search, &mut |p| observer.progress(&p)))
 }
 
 /// Lets no schedules out that do not survive their replay.
 fn verified(
     input: &str,
     kernel: &MultiLoopProblem,
-    report: KernelReport,
-) -> Result<KernelReport<Verified<Schedule>>, Error> {
+    report: MultiLoopReport,
+) -> Result<MultiLoopReport<Verified<Schedule>>, Error> {
     let defect = |error| Error::KernelDefect { input: input.to_owned(), error: Box::new(error) };
     let verified = match report.outcome.schedule() {
         Some(common) => {
             let schedules = report.loops.iter().filter_map(|r| r.outcome.schedule().cloned()).collect();
-            twill_check::verify_kernel(kernel, &common.groups, schedules).map_err(defect)?
+            twill_check::verify_multi_loop(kernel, &common.groups, schedules).map_err(defect)?
         }
         None => Vec::new(),
     };
     let mut verified = verified.into_iter();
     // A loop has a schedule where the kernel has one, and nowhere else.
     report.try_map(|(_, own)| {
-        own.try_map(|_| verified.next().ok_or_else(|| defect(twill_check::RejectedKernel::default())))
+        own.try_map(|_| verified.next().ok_or_else(|| defect(twill_check::RejectedLoops::default())))
     })
 }

@@ -1,6 +1,6 @@
 //! Searching, and letting nothing out that does not survive its replay.
 
-use crate::cache::{Key, Kind};
+use crate::cache::{EntryKind, Key};
 use crate::{Error, LoopProblem, Session};
 use serde::Serialize;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use twill_exact::Naive;
 use twill_graph::format::{ProblemEntry, ScheduleFile};
 use twill_graph::{Phase, Pipeline, Problem, Report, Schedule, Status};
 
-/// The schedule of a loop; `reading` is the seconds that posing it took, for the report.
+/// The schedule of a loop; `reading` is the seconds that reading and lowering it took, for the report.
 ///
 /// # Errors
 /// [`Error::Defect`] when the checker does not accept what was found.
@@ -20,7 +20,8 @@ pub fn solve(
     reading: f64,
 ) -> Result<Report<Verified<Schedule>>, Error> {
     let started = Instant::now();
-    let key = Key::new(Kind::Schedule, &(ProblemEntry::new(&one.problem), one.rolled.is_some(), session.depends()));
+    let key =
+        Key::new(EntryKind::Schedule, &(ProblemEntry::new(&one.problem), one.rolled.is_some(), session.depends()));
     let cache = session.cache.clone();
     let mut report = match cache.as_ref().and_then(|cache| cache.find(&key, |text| remembered(&one.problem, text))) {
         Some(report) => {

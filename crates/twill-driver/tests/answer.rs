@@ -4,7 +4,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use twill_driver::{Answer, Input, Limits, Lowering, Request, Session, SiblingOptions, Silent, answer, problems};
+use twill_driver::{
+    Answer, Input, Limits, LoweringParameters, Request, Session, SiblingOptions, Silent, answer, problems,
+};
 use twill_exact::{Budget, SearchOptions};
 use twill_graph::{Cycles, Status, WarpAssignment};
 
@@ -12,7 +14,7 @@ fn request(example: &str, limits: Limits) -> Request {
     let path = format!("{}/../../examples/{example}.ttir", env!("CARGO_MANIFEST_DIR"));
     Request {
         input: Input::kernel(example, std::fs::read_to_string(path).unwrap()),
-        lowering: Lowering::default(),
+        lowering: LoweringParameters::default(),
         limits,
         siblings: SiblingOptions::default(),
     }

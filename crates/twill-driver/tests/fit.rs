@@ -5,7 +5,8 @@
 use std::path::{Path, PathBuf};
 use twill_driver::tune::{CompileOptions, Compiled, GeneratedKernel, Which, compile};
 use twill_driver::{
-    Fit, Input, Limits, Lowering, Request, Resource, Session, SiblingOptions, Silent, Verdict, fit, fit_schema,
+    Fit, Input, Limits, LoweringParameters, Request, Resource, Session, SiblingOptions, Silent, Verdict, fit,
+    fit_schema,
 };
 use twill_exact::SearchOptions;
 use twill_graph::LowerBoundKind;
@@ -17,7 +18,8 @@ fn examples() -> PathBuf {
 
 fn request(example: &str) -> Request {
     let path = examples().join(example).with_extension("ttir");
-    let lowering = Lowering { machine: Some(Machine::builtin("h200").unwrap()), ..Lowering::default() };
+    let lowering =
+        LoweringParameters { machine: Some(Machine::builtin("h200").unwrap()), ..LoweringParameters::default() };
     Request {
         input: Input::kernel(example, std::fs::read_to_string(path).unwrap()),
         lowering,

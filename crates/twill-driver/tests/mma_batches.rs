@@ -1,4 +1,4 @@
-//! MMAs in mma_batches: all sub-tiles have one order, at the interval that is proved.
+//! MMAs in batches: all sub-tiles have one order, at the interval that is proved.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 

@@ -5,7 +5,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use twill_driver::{Cache, Input, Limits, Lowering, Request, Session, SiblingOptions, Silent, problems, solve};
+use twill_driver::{
+    Cache, Input, Limits, LoweringParameters, Request, Session, SiblingOptions, Silent, problems, solve,
+};
 use twill_exact::{Budget, SearchOptions};
 use twill_graph::format::ScheduleFile;
 
@@ -20,7 +22,7 @@ const GRAPHS: [&str; 3] = ["toy-attention", "toy-attention-blocking", "gemm"];
 fn answer(graph: &str, cache: Option<&Cache>, options: SearchOptions) -> String {
     let request = Request {
         input: Input::builtin(graph).unwrap(),
-        lowering: Lowering::default(),
+        lowering: LoweringParameters::default(),
         limits: Limits::default(),
         siblings: SiblingOptions::default(),
     };

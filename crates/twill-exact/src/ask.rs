@@ -2,7 +2,7 @@
 
 use crate::constraints;
 use crate::encoding::{Encoding, Question, Reply, Stages};
-use crate::engine::{Answer, Engine};
+use crate::engine::{Engine, SatResult};
 use crate::limits::Meter;
 use crate::proof_log::Log;
 use crate::variables::variables;
@@ -48,9 +48,9 @@ impl<'p> Encoding<'p> {
     pub(crate) fn solve(&mut self, assumptions: &[Lit]) -> Reply {
         loop {
             match self.engine.solve(assumptions) {
-                Answer::Unsatisfiable => return Reply::None,
-                Answer::Stopped => return Reply::Stopped,
-                Answer::Satisfiable(assignment) => {
+                SatResult::Unsatisfiable => return Reply::None,
+                SatResult::Stopped => return Reply::Stopped,
+                SatResult::Satisfiable(assignment) => {
                     let candidate = self.candidate(Rc::new(assignment));
                     if !constraints::refine(self, &candidate) {
                         return Reply::Found(candidate);

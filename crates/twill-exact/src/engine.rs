@@ -21,8 +21,8 @@ pub(crate) struct Engine {
     log: Log,
 }
 
-/// The solver's answer.
-pub(crate) enum Answer {
+/// What the SAT solver found.
+pub(crate) enum SatResult {
     /// All clauses and bounds hold.
     Satisfiable(Assignment),
     /// They cannot.
@@ -264,12 +264,12 @@ impl Engine {
     }
 
     /// Searches for an assignment under `assumptions`.
-    pub(crate) fn solve(&mut self, assumptions: &[Lit]) -> Answer {
+    pub(crate) fn solve(&mut self, assumptions: &[Lit]) -> SatResult {
         if self.is_cut_off {
-            return Answer::Stopped;
+            return SatResult::Stopped;
         }
         if assumptions.contains(&!self.truth) {
-            return Answer::Unsatisfiable;
+            return SatResult::Unsatisfiable;
         }
         let result = self.solver.solve_limited_preserving_trail_th(&mut self.theory, assumptions);
         let answer = if result == lbool::TRUE {
@@ -279,11 +279,11 @@ impl Engine {
                 let part = origin.index()..origin.index() + nodes;
                 times.extend(part.map(|i| self.theory.system.least(origin, Node::new(i))));
             }
-            Answer::Satisfiable(Assignment { times, values: self.solver.get_model().to_vec() })
+            SatResult::Satisfiable(Assignment { times, values: self.solver.get_model().to_vec() })
         } else if result == lbool::FALSE {
-            Answer::Unsatisfiable
+            SatResult::Unsatisfiable
         } else {
-            Answer::Stopped
+            SatResult::Stopped
         };
         self.solver.pop_model(&mut self.theory);
         answer

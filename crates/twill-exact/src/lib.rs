@@ -3,7 +3,7 @@
 //!
 //! The problem is stated in `docs/model.md`, the choice of the method in `docs/solvers.md`: a SAT
 //! solver with difference logic over integer issue cycles, whose cost does not grow with cycle
-//! counts. [`schedule`] gives a claim; `twill-check` verifies it. [`schedule_kernel`] does the same for
+//! counts. [`schedule`] gives a claim; `twill-check` verifies it. [`schedule_multi_loop`] does the same for
 //! several loops that share their warp groups; [`pipeline`] leaves warps out; [`alternatives`] gives other
 //! schedules that are worth timing.
 //!
@@ -31,12 +31,13 @@ mod engine;
 mod explain;
 mod extract;
 mod greedy;
-mod kernel;
 mod limits;
 mod modulo;
+mod multi_loop;
 mod naive;
 mod normalise;
 mod objective;
+mod progress;
 mod proof_log;
 mod query;
 mod repetition;
@@ -49,11 +50,12 @@ mod variables;
 pub use alternatives::{AlternativeOptions, Alternatives, Difference, End, alternatives, differences};
 pub use certify::{CertifyError, certify};
 pub use explain::{ExplainOptions, explain, what_if};
-pub use kernel::schedule_kernel;
 pub use limits::Budget;
 pub use modulo::pipeline;
-pub use naive::{Naive, naive, naive_kernel, unpipelined};
+pub use multi_loop::schedule_multi_loop;
+pub use naive::{Naive, naive, naive_multi_loop, unpipelined};
 pub use normalise::{NormaliseError, Normalised, normalise};
-pub use search::{Progress, SearchOptions, schedule};
+pub use progress::Progress;
+pub use search::{SearchOptions, schedule};
 pub use sparse::modulo_schedule;
 pub use structure::{impossible, lower_bound};

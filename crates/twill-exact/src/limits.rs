@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use twill_graph::MemoryBudget;
-use twill_graph::proof::Step;
+use twill_graph::proof::ProofStep;
 
 /// When a search gives up, of one loop or of sibling loops together. The default never does.
 #[derive(Clone, Debug, Default)]
@@ -183,14 +183,14 @@ pub(crate) struct SolverCallbacks {
 
 impl Callbacks for SolverCallbacks {
     fn on_new_clause(&mut self, clause: &[batsat::Lit], kind: batsat::ClauseKind) {
-        self.log.step(clause, Step::Learn);
+        self.log.step(clause, ProofStep::Learn);
         if kind == batsat::ClauseKind::Learnt {
             self.conflicts += 1;
         }
     }
 
     fn on_delete_clause(&mut self, clause: &[batsat::Lit]) {
-        self.log.step(clause, Step::Delete);
+        self.log.step(clause, ProofStep::Delete);
     }
 
     fn stop(&self) -> bool {

@@ -4,8 +4,9 @@
 use crate::bounds;
 use crate::encoding::{Candidate, Encoding, Reply};
 use crate::limits::Meter;
-use crate::query::{self, Found, Verdict};
-use crate::search::{self, Progress, SearchOptions};
+use crate::progress::Progress;
+use crate::query::{self, Solution, Verdict};
+use crate::search::{self, SearchOptions};
 use std::time::Instant;
 use twill_graph::{
     Cycles, Families, LowerBound, LowerBoundKind, ModuloSchedule, Outcome, Phase, Pipeline, Problem, RejectionReason,
@@ -43,7 +44,7 @@ pub(crate) fn schedule(problem: &Problem, limit: i64, length_work: u64, meter: &
     let monotone = bounds::tables_start_at_issue(problem);
     let (mut excluded, mut step) = (bounds::lower_bound(problem, Families::THROUGHPUT).interval.0, 1);
     let mut interval = excluded;
-    let mut best: Option<(i64, Box<Found>)> = None;
+    let mut best: Option<(i64, Box<Solution>)> = None;
     let mut refused = 0;
     while best.as_ref().map_or(interval <= limit, |(found, _)| excluded < *found) {
         if query::spend_on_refused(refused, meter) {

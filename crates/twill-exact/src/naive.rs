@@ -7,12 +7,13 @@
 use crate::constraints::{assignment, bandwidth, shared_memory};
 use crate::encoding::Candidate;
 use crate::limits::Meter;
-use crate::search::{Progress, SearchOptions};
+use crate::progress::Progress;
+use crate::search::SearchOptions;
 use crate::{bounds, extract, modulo, query};
 use std::collections::BTreeMap;
 use twill_graph::saturate;
 use twill_graph::{
-    CommonGroups, Cycles, Dependence, Families, GroupId, GroupRole, KernelReport, MultiLoopProblem, OpId, Outcome,
+    CommonGroups, Cycles, Dependence, Families, GroupId, GroupRole, MultiLoopProblem, MultiLoopReport, OpId, Outcome,
     Placement, Problem, Report, Schedule, Storage, WarpGroup,
 };
 
@@ -69,12 +70,12 @@ pub fn unpipelined(problem: &Problem) -> impl Iterator<Item = Schedule> {
 }
 
 /// The naive schedules of several loops, whose operations all have a fixed group.
-pub fn naive_kernel(
+pub fn naive_multi_loop(
     kernel: &MultiLoopProblem,
     how: Naive,
     options: &SearchOptions,
     progress: &mut dyn FnMut(Progress),
-) -> KernelReport {
+) -> MultiLoopReport {
     let mut loops: Vec<Report> = kernel.loops().iter().map(|p| naive(p, how, options, progress)).collect();
     let mut groups: BTreeMap<GroupId, WarpGroup> = BTreeMap::new();
     for group in loops.iter().filter_map(|r| r.outcome.schedule()).flat_map(|s| &s.groups) {
@@ -103,7 +104,7 @@ pub fn naive_kernel(
             Outcome::Unknown { stopped_by: "a loop without such a schedule".into() }
         }
     };
-    KernelReport { outcome, lower_bound, loops, rejections: Vec::new(), objectives: Vec::new(), phases: Vec::new() }
+    MultiLoopReport { outcome, lower_bound, loops, rejections: Vec::new(), objectives: Vec::new(), phases: Vec::new() }
 }
 
 /// Intervals that are tried beyond the one that the order needs, and how far apart in parts of it.

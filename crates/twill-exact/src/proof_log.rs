@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
 use twill_graph::OpId;
-use twill_graph::proof::{Atom, Literal, Point, Proof, Reason, Step};
+use twill_graph::proof::{Atom, Literal, Point, Proof, ProofStep, Reason};
 
 use crate::theory::{Bound, Node};
 
@@ -94,7 +94,7 @@ impl Log {
     }
 
     /// A clause that follows by unit propagation, or is dropped.
-    pub(crate) fn step(&self, clause: &[Lit], step: Step) {
+    pub(crate) fn step(&self, clause: &[Lit], step: ProofStep) {
         self.write(|r| r.proof.steps.push(clause.iter().map(|&l| literal(l)), step));
     }
 
@@ -102,7 +102,7 @@ impl Log {
     pub(crate) fn finish(&self) -> Option<Proof> {
         let record = self.0.as_ref()?;
         let mut proof = std::mem::take(&mut record.borrow_mut().proof);
-        proof.steps.push([], Step::Learn);
+        proof.steps.push([], ProofStep::Learn);
         Some(proof)
     }
 }

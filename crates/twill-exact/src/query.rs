@@ -11,7 +11,7 @@ use twill_graph::{Cycles, Families, GroupId, Liveness, Placement, Problem, Rejec
 
 /// The answer for one interval.
 pub(crate) enum Verdict<'p> {
-    Found(Box<Found<'p>>),
+    Found(Box<Solution<'p>>),
     /// Proved that there is none with at most N stages; with any number when `None`.
     Excluded {
         stages: Option<u32>,
@@ -21,7 +21,7 @@ pub(crate) enum Verdict<'p> {
 }
 
 /// A schedule with as few stages as possible, and the encoding of bounded stages it answers.
-pub(crate) struct Found<'p> {
+pub(crate) struct Solution<'p> {
     pub(crate) encoding: Encoding<'p>,
     pub(crate) candidate: Candidate,
     /// Fewer stages are proved impossible.
@@ -78,7 +78,7 @@ pub(crate) fn exists<'p>(problem: &'p Problem, interval: i64, families: Families
             Reply::None => continue,
             Reply::Found(candidate) => {
                 let fewest_stages = stages != Stages::Any;
-                return Verdict::Found(Box::new(Found { encoding, candidate, fewest_stages }));
+                return Verdict::Found(Box::new(Solution { encoding, candidate, fewest_stages }));
             }
         }
     }
@@ -93,7 +93,7 @@ pub(crate) fn at<'p>(
     interval: i64,
     placements: &[Placement],
     meter: &Meter,
-) -> Option<Found<'p>> {
+) -> Option<Solution<'p>> {
     let operations = problem.graph().op_ids().zip(placements);
     let length = operations.map(|(op, p)| p.cycle + problem.graph().operation(op).span()).max()?;
     let stages = Stages::AtMost(u32::try_from(length.div_ceil(Cycles(interval))).ok()?);
@@ -108,7 +108,7 @@ fn placed<'p>(
     question: Question,
     places: impl Iterator<Item = (i64, GroupId)>,
     meter: &Meter,
-) -> Option<Found<'p>> {
+) -> Option<Solution<'p>> {
     let mut encoding = Encoding::new(problem, question, meter)?;
     let mut fixed = Vec::new();
     for (op, (cycle, group)) in problem.graph().op_ids().zip(places) {
@@ -118,7 +118,7 @@ fn placed<'p>(
         }
     }
     match encoding.solve(&fixed) {
-        Reply::Found(candidate) => Some(Found { encoding, candidate, fewest_stages: false }),
+        Reply::Found(candidate) => Some(Solution { encoding, candidate, fewest_stages: false }),
         Reply::None | Reply::Stopped => None,
     }
 }
@@ -151,7 +151,7 @@ pub(crate) fn with_few_groups(encoding: &mut Encoding, meter: &Meter) -> Reply {
 }
 
 /// Fewest stages of a schedule that was found without a bound; more than [`FEW_STAGES`] are needed.
-fn fewest_stages<'p>(problem: &'p Problem, found: Found<'p>, meter: &Meter) -> Option<Found<'p>> {
+fn fewest_stages<'p>(problem: &'p Problem, found: Solution<'p>, meter: &Meter) -> Option<Solution<'p>> {
     let Question { interval, families, .. } = found.encoding.question;
     let used = saturate::<u32>(Cycles(found.candidate.length).div_ceil(Cycles(interval)));
     let least = bounds::least_stages(problem, interval).max(FEW_STAGES + 1);
@@ -159,7 +159,7 @@ fn fewest_stages<'p>(problem: &'p Problem, found: Found<'p>, meter: &Meter) -> O
         let question = Question { interval, stages: Stages::AtMost(stages), families };
         let Some(mut encoding) = Encoding::new(problem, question, meter) else { continue };
         match encoding.solve(&[]) {
-            Reply::Found(candidate) => return Some(Found { encoding, candidate, fewest_stages: true }),
+            Reply::Found(candidate) => return Some(Solution { encoding, candidate, fewest_stages: true }),
             Reply::None => {}
             // Asked again with more work, unless this was all there is.
             Reply::Stopped if meter.stopped().is_none() => return None,

@@ -21,7 +21,7 @@ pub(crate) struct Repetition {
 }
 
 /// The effect of `σ` on one operation: its image, and iterations carried.
-type Step = (usize, i64);
+type Image = (usize, i64);
 
 /// The smallest body that the graph is found to repeat.
 pub(crate) fn find(graph: &LoopGraph) -> Option<Repetition> {
@@ -79,14 +79,14 @@ impl<'g> Edges<'g> {
     }
 
     /// The map that follows from what it does to operation 0, if it is one.
-    fn map(&self, first: Step) -> Option<Vec<Step>> {
+    fn map(&self, first: Image) -> Option<Vec<Image>> {
         let count = self.colours.len();
-        let mut map: Vec<Option<Step>> = vec![None; count];
+        let mut map: Vec<Option<Image>> = vec![None; count];
         let mut taken = vec![false; count];
         let mut root = Some((0, first));
-        while let Some((v, step)) = root {
-            map[v] = Some(step);
-            taken[step.0] = true;
+        while let Some((v, image)) = root {
+            map[v] = Some(image);
+            taken[image.0] = true;
             let mut open = vec![v];
             while let Some(u) = open.pop() {
                 let (image, carry) = map[u]?;
@@ -107,7 +107,7 @@ impl<'g> Edges<'g> {
                 Some((v, onwards.or_else(|| (0..=v).find(like).map(|to| (to, 1)))?))
             });
         }
-        let map: Vec<Step> = map.into_iter().collect::<Option<_>>()?;
+        let map: Vec<Image> = map.into_iter().collect::<Option<_>>()?;
         self.keeps_dependences(&map).then_some(map)
     }
 
@@ -124,10 +124,10 @@ impl<'g> Edges<'g> {
         Some((other(nearest, image), i64::from(nearest.distance) - i64::from(d.distance)))
     }
 
-    fn keeps_dependences(&self, map: &[Step]) -> bool {
-        let all = |step: &dyn Fn(usize) -> Step| -> BTreeSet<_> {
+    fn keeps_dependences(&self, map: &[Image]) -> bool {
+        let all = |image: &dyn Fn(usize) -> Image| -> BTreeSet<_> {
             let one = |d: &Dependence| {
-                let ((from, left), (to, came)) = (step(d.from.index()), step(d.to.index()));
+                let ((from, left), (to, came)) = (image(d.from.index()), image(d.to.index()));
                 (from, to, i64::from(d.distance) + came - left, look(d))
             };
             self.graph.dependences().iter().map(one).collect()
@@ -149,7 +149,7 @@ fn first_colours(graph: &LoopGraph) -> Vec<usize> {
 
 impl Repetition {
     /// The body whose copies a map runs through; `None` where its orbits are not all whole iterations.
-    fn new(graph: &LoopGraph, map: &[Step]) -> Option<Repetition> {
+    fn new(graph: &LoopGraph, map: &[Image]) -> Option<Repetition> {
         let mut place: Vec<Option<(usize, i64)>> = vec![None; map.len()];
         let mut firsts: Vec<usize> = Vec::new();
         let mut copies = 0;

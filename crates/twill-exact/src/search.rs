@@ -9,15 +9,16 @@ use crate::greedy;
 use crate::limits::{Budget, Meter};
 use crate::modulo::{self, Modulo};
 use crate::objective;
-use crate::query::{self, Found, Verdict};
+use crate::progress::Progress;
+use crate::query::{self, Solution, Verdict};
 use crate::repetition;
 use crate::structure;
-use std::fmt;
+
 use std::time::Instant;
 use twill_graph::saturate;
 use twill_graph::{
-    Change, Cycles, Families, Liveness, LowerBound, LowerBoundKind, ModuloSchedule, ObjectiveLevel, ObjectiveValue,
-    Outcome, Phase, Placement, Problem, Rejection, RejectionReason, Report, Schedule, StageWindow,
+    Cycles, Families, Liveness, LowerBound, LowerBoundKind, ModuloSchedule, ObjectiveLevel, ObjectiveValue, Outcome,
+    Phase, Placement, Problem, Rejection, RejectionReason, Report, Schedule, StageWindow,
 };
 
 /// How to search.
@@ -61,72 +62,6 @@ const BODY_WORK: u64 = 8_000_000;
 /// Work for a schedule that is built: a few seconds.
 const GREEDY_WORK: u64 = 10_000_000;
 
-/// The progress of the search, for people who wait.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// The least interval without warps.
-    Modulo {
-        /// Interval.
-        interval: Cycles,
-        /// Length.
-        length: Cycles,
-    },
-    /// An interval is being tried.
-    Trying {
-        /// Interval.
-        interval: Cycles,
-    },
-    /// It was excluded.
-    Rejected {
-        /// Interval.
-        interval: Cycles,
-    },
-    /// A schedule was found.
-    Found {
-        /// Interval.
-        interval: Cycles,
-        /// Stages.
-        stages: u32,
-    },
-    /// The interval is settled; secondary objectives follow.
-    Improving,
-    /// Loops are tried together, at these intervals.
-    Together {
-        /// One a loop.
-        intervals: Vec<Cycles>,
-    },
-    /// It is being found out why an interval was excluded.
-    Explaining {
-        /// Interval.
-        interval: Cycles,
-    },
-    /// A changed problem is being solved.
-    WhatIf {
-        /// The difference.
-        change: Change,
-    },
-}
-
-impl fmt::Display for Progress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Progress::Modulo { interval, length } => write!(f, "without warps: I = {interval}, L = {length}"),
-            Progress::Trying { interval } => write!(f, "trying I = {interval}"),
-            Progress::Rejected { interval } => write!(f, "I = {interval} is impossible"),
-            Progress::Found { interval, stages } => {
-                write!(f, "found I = {interval} with {stages} stage{}", if *stages == 1 { "" } else { "s" })
-            }
-            Progress::Together { intervals } => {
-                let each: Vec<String> = intervals.iter().map(ToString::to_string).collect();
-                write!(f, "trying all loops together, I = {}", each.join(", "))
-            }
-            Progress::Explaining { interval } => write!(f, "explaining I = {interval}"),
-            Progress::WhatIf { .. } => f.write_str("trying changes"),
-            Progress::Improving => f.write_str("improving what follows the interval"),
-        }
-    }
-}
-
 /// Finds the least initiation interval with its proof, and the best schedule at it.
 ///
 /// The result depends only on the problem and the options, unless a time budget or an interrupt
@@ -146,7 +81,7 @@ pub(crate) struct Search<'p, 'a> {
     rejections: Vec<Rejection>,
     phases: Vec<Phase>,
     modulo: Option<ModuloSchedule>,
-    best: Option<Found<'p>>,
+    best: Option<Solution<'p>>,
     pub(crate) lower: LowerBound,
 }
 
@@ -347,7 +282,7 @@ impl<'p, 'a> Search<'p, 'a> {
         }
     }
 
-    fn tell_found(&mut self, found: &Found) {
+    fn tell_found(&mut self, found: &Solution) {
         let stages = objective::measure(&found.encoding, &found.candidate, ObjectiveLevel::Stages);
         let interval = Cycles(found.encoding.question.interval);
         (self.progress)(Progress::Found { interval, stages: saturate::<u32>(stages) });
@@ -451,8 +386,8 @@ impl<'p, 'a> Search<'p, 'a> {
         }
     }
 
-    fn improve(&mut self, found: Found<'p>) -> (Schedule, Vec<ObjectiveValue>) {
-        let Found { mut encoding, candidate, fewest_stages } = found;
+    fn improve(&mut self, found: Solution<'p>) -> (Schedule, Vec<ObjectiveValue>) {
+        let Solution { mut encoding, candidate, fewest_stages } = found;
         let interval = encoding.question.interval;
         let stages = objective::measure(&encoding, &candidate, ObjectiveLevel::Stages);
         let least_length = match self.modulo {

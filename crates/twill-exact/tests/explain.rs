@@ -230,7 +230,7 @@ fn broken(problem: &Problem, schedule: &Schedule, lifted: &[String]) -> BTreeSet
     }
 }
 
-/// Every placement within two stages, with every way to deal out registers.
+/// Every placement within two stages, with every way to allot registers.
 fn some_schedule_keeps(problem: &Problem, interval: i64, families: Families) -> bool {
     let count = problem.graph().operations().len() as u32;
     let (cycles, pool) = (2 * interval as usize, problem.groups().len());

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 use serde_json::{Value, json};
-use twill_exact::{Budget, CertifyError, SearchOptions, certify, schedule, schedule_kernel};
+use twill_exact::{Budget, CertifyError, SearchOptions, certify, schedule, schedule_multi_loop};
 use twill_graph::format::{GraphFile, MachineReference};
 use twill_graph::{
     Cycles, LowerBoundKind, ModelOptions, MultiLoopProblem, Outcome, Problem, RejectionReason, Report, Status,
@@ -222,7 +222,7 @@ fn wraps_without_number_keep_to_the_budget() {
             assert!(twill_check::verify(&long, found.clone()).is_ok());
         }
     }
-    let report = schedule_kernel(&twice(MANY_INTERVALS), &with_work(1_000_000), &mut |_| {});
+    let report = schedule_multi_loop(&twice(MANY_INTERVALS), &with_work(1_000_000), &mut |_| {});
     assert_eq!(found(&report.outcome, |common| common.cycles), None);
 }
 
@@ -232,7 +232,7 @@ fn stages_without_number_end_the_search() {
     let options = SearchOptions::default();
     let report = schedule(&read(MANY_STAGES), &options, &mut |_| {});
     assert_eq!(found(&report.outcome, |s| s.interval), Some(Cycles(257)));
-    let report = schedule_kernel(&twice(MANY_STAGES), &options, &mut |_| {});
+    let report = schedule_multi_loop(&twice(MANY_STAGES), &options, &mut |_| {});
     assert_eq!(found(&report.outcome, |common| common.cycles), Some(Cycles(514)));
 }
 

@@ -21,7 +21,7 @@ pub type Objectives = [i64; 6];
 
 /// The result of trying everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum Optimum {
     /// The least interval.
     Found {
         /// The interval, in cycles.
@@ -37,18 +37,18 @@ pub enum Answer {
 
 /// Tries every schedule of every interval up to `largest` cycles, with at most `tries` (choices of a group, a slot
 /// or stages) for each.
-pub fn optimum(problem: &Problem, largest: i64, tries: u64) -> Answer {
+pub fn optimum(problem: &Problem, largest: i64, tries: u64) -> Optimum {
     for interval in 1..=largest {
         let mut search = Search::new(problem, interval, tries);
         search.groups(0, 0);
         match (search.best, search.tries) {
-            (Some(_), 0) => return Answer::Found { interval, objectives: None },
-            (Some(best), _) => return Answer::Found { interval, objectives: Some(best) },
-            (None, 0) => return Answer::TooMuch,
+            (Some(_), 0) => return Optimum::Found { interval, objectives: None },
+            (Some(best), _) => return Optimum::Found { interval, objectives: Some(best) },
+            (None, 0) => return Optimum::TooMuch,
             (None, _) => {}
         }
     }
-    Answer::None
+    Optimum::None
 }
 
 /// An interval above which nothing new is possible (`docs/model.md`, "Why one proof rejects every smaller interval").

@@ -4,7 +4,7 @@
 //! compared with [`brute`](crate::brute) force: no schedule below the interval that it says is rejected, none at all where
 //! it says so. A checker that accepts a changed certificate of something true does its duty.
 
-use crate::brute::Answer;
+use crate::brute::Optimum;
 use crate::change::changed;
 use crate::optimum::Question;
 use crate::sample;
@@ -103,9 +103,9 @@ pub(crate) fn derived(bytes: &[u8]) -> Option<(Question, Certificate, Other)> {
 
 fn judge(question: &Question, evidence: &Evidence) -> Changed {
     match question.by_force() {
-        Answer::TooMuch => return Changed::Nothing,
-        Answer::None => {}
-        Answer::Found { interval, .. } => {
+        Optimum::TooMuch => return Changed::Nothing,
+        Optimum::None => {}
+        Optimum::Found { interval, .. } => {
             assert!(!evidence.everything, "there is a schedule at {interval}: {:#?}", question.problem);
             assert!(evidence.below.0 <= interval, "{evidence:?}, and {interval} is possible: {:#?}", question.problem);
         }

@@ -2,7 +2,7 @@
 
 use crate::change::changed;
 use crate::tape::Tape;
-use twill_machine::{Element, ElementwiseClass, Machine, TileOperation, builtin_names, builtin_text, check as read};
+use twill_machine::{Element, ElementwiseClass, Machine, TileWork, builtin_names, builtin_text, check as read};
 
 const FILE: &str = "fuzz.toml";
 
@@ -73,10 +73,10 @@ fn whole(machine: &Machine) {
     let _ = machine.resources().check();
     for element in [Element::F16, Element::F8] {
         for rows in [1, 64, 128, 1 << 40] {
-            let _ = machine.cost(&TileOperation::Mma { rows, columns: 128, depth: 128, element });
+            let _ = machine.cost(&TileWork::Mma { rows, columns: 128, depth: 128, element });
         }
         let class = ElementwiseClass::Fma;
-        let _ = machine.cost(&TileOperation::Elementwise { class, elements: 1 << 40, element_bits: 64 });
+        let _ = machine.cost(&TileWork::Elementwise { class, elements: 1 << 40, element_bits: 64 });
     }
     let _ = machine.handoff(machine.register_words(1 << 40, 32));
 }

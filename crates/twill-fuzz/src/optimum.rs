@@ -1,6 +1,6 @@
 //! Target: the exact engine's answers on small problems, against [`brute`](crate::brute) force.
 
-use crate::brute::{self, Answer};
+use crate::brute::{self, Optimum};
 use crate::sample;
 use crate::tape::Tape;
 use twill_exact::{SearchOptions, schedule};
@@ -38,7 +38,7 @@ pub fn check(bytes: &[u8]) -> Compared {
     let Some(problem) = sample::problem(&mut Tape::new(bytes)) else { return Compared::Nothing };
     let question = Question::new(problem);
     match question.by_force() {
-        Answer::TooMuch => Compared::TooMuch,
+        Optimum::TooMuch => Compared::TooMuch,
         answer => question.compare(answer, &question.by_engine()),
     }
 }
@@ -57,7 +57,7 @@ impl Question {
         Question { problem, largest: enough.min(LARGEST), all: enough <= LARGEST }
     }
 
-    pub(crate) fn by_force(&self) -> Answer {
+    pub(crate) fn by_force(&self) -> Optimum {
         brute::optimum(&self.problem, self.largest, TRIES)
     }
 
@@ -66,12 +66,12 @@ impl Question {
         schedule(&self.problem, &SearchOptions { largest_interval: largest, ..SearchOptions::default() }, &mut |_| {})
     }
 
-    fn compare(&self, answer: Answer, report: &Report) -> Compared {
+    fn compare(&self, answer: Optimum, report: &Report) -> Compared {
         let Question { problem, largest, all } = self;
         match (answer, &report.outcome) {
-            (Answer::None, Outcome::Infeasible { .. }) if *all => Compared::Impossible,
-            (Answer::None, Outcome::Infeasible { .. }) => Compared::Infeasible,
-            (Answer::Found { interval, objectives }, Outcome::Optimal { schedule }) => {
+            (Optimum::None, Outcome::Infeasible { .. }) if *all => Compared::Impossible,
+            (Optimum::None, Outcome::Infeasible { .. }) => Compared::Infeasible,
+            (Optimum::Found { interval, objectives }, Outcome::Optimal { schedule }) => {
                 assert_eq!(schedule.interval.0, interval, "the least interval of {problem:#?}");
                 assert_eq!(report.lower_bound.interval.0, interval, "the bound of {problem:#?}");
                 assert!(broken(problem, schedule).is_empty(), "{schedule:#?}\nbreaks {problem:#?}");

@@ -28,9 +28,9 @@ pub struct Progress {
     pub objective: i128,
 }
 
-/// The result.
+/// The best schedule of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct GausResult {
     /// The best schedule, legal; `None` where none was found, which does not mean that there is none.
     pub schedule: Option<StartSteps>,
     /// Its objective.
@@ -64,7 +64,7 @@ pub fn schedule(
     options: &Options,
     control: Control<'_>,
     report: &mut dyn FnMut(Progress),
-) -> Result<Found, GausError> {
+) -> Result<GausResult, GausError> {
     search(problem, options, &Clock::start(control), report)
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn search(
     options: &Options,
     clock: &Clock<'_>,
     report: &mut dyn FnMut(Progress),
-) -> Result<Found, GausError> {
+) -> Result<GausResult, GausError> {
     let operations = problem.graph.operations().len();
     if let StartFrom::Given(steps) = &options.start
         && steps.len() != operations
@@ -97,7 +97,7 @@ pub(crate) fn search(
     let Search { best, gradients, .. } = search;
     let (objective, steps) = best.unzip();
     let schedule = steps.map(|steps: Vec<i64>| start_steps(problem, &steps));
-    Ok(Found { schedule, objective, at_start, gradients, latency })
+    Ok(GausResult { schedule, objective, at_start, gradients, latency })
 }
 
 /// The objective is latency: nothing to follow downhill but what is feasible within less and less.
@@ -107,7 +107,7 @@ fn shortest(
     options: &Options,
     clock: &Clock<'_>,
     report: &mut dyn FnMut(Progress),
-) -> Result<Found, GausError> {
+) -> Result<GausResult, GausError> {
     let mut shrink = Shrink::new(problem, precedence, options, *clock, options.seed);
     let first = shrink.first(Effort::All)?;
     let at_start = first.as_ref().map(|short| i128::from(short.latency));
@@ -119,7 +119,7 @@ fn shortest(
         })?),
         None => None,
     };
-    Ok(Found {
+    Ok(GausResult {
         objective: best.as_ref().map(|short| i128::from(short.latency)),
         schedule: best.as_ref().map(|short| start_steps(problem, &short.steps)),
         at_start,

@@ -64,7 +64,7 @@ pub use bounds::{
 };
 pub use control::Control;
 pub use descent::Descent;
-pub use engine::{Found, Progress, schedule};
+pub use engine::{GausResult, Progress, schedule};
 pub use interval::{Cyclic, smallest_interval};
 pub use legal::Side;
 pub use measure::{Measure, is_legal};

@@ -19,9 +19,9 @@ mod family;
 pub mod format;
 mod graph;
 mod ids;
-mod kernel;
 mod memory;
 mod modulo;
+mod multi_loop;
 mod names;
 mod narrow;
 mod numbers;
@@ -48,12 +48,12 @@ pub use explanation::{
 pub use family::{Families, Family};
 pub use graph::{Dependence, Execution, GraphError, LoopGraph, Operation, Reservation, Reserved, Source, Storage};
 pub use ids::{DependenceId, GroupId, OpId, UnitId};
-pub use kernel::{
-    CommonGroups, KernelError, KernelObjective, KernelRejection, KernelReport, LoopOperation, MultiLoopProblem, Tie,
-    TieReason, corresponding,
-};
 pub use memory::MemoryBudget;
 pub use modulo::{IssueTimes, ModuloDependence, ModuloError, ModuloOperation, ModuloProblem, ModuloResource};
+pub use multi_loop::{
+    CommonGroups, KernelError, KernelObjective, KernelRejection, LoopOperation, MultiLoopProblem, MultiLoopReport, Tie,
+    TieReason, corresponding,
+};
 pub use names::{LONGEST_NAME, NameFault, is_shown, shortened, showable};
 pub use narrow::{Integer, narrow, saturate};
 pub use numbers::{grouped, grouped_real};

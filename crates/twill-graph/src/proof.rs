@@ -247,7 +247,7 @@ pub enum Reason {
 
 /// A step of the derivation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Step {
+pub enum ProofStep {
     /// The clause follows from those before by unit propagation.
     Learn,
     /// The clause is not needed any more.
@@ -304,7 +304,7 @@ pub struct Proof {
     /// Clauses that hold, and why.
     pub clauses: Clauses<Reason>,
     /// From there to the empty clause.
-    pub steps: Clauses<Step>,
+    pub steps: Clauses<ProofStep>,
 }
 
 /// A bound on the interval that needs no search, by what proves it.

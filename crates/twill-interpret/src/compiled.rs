@@ -1,9 +1,9 @@
 //! From the text of a kernel to its warp programs, in whatever way is asked for.
 
-use twill_check::{Verified, verify, verify_kernel};
+use twill_check::{Verified, verify, verify_multi_loop};
 use twill_codegen::ir::{TileOrder, WarpProgram};
 use twill_codegen::{Options, ScheduledLoop, lower};
-use twill_exact::{Budget, Naive, SearchOptions, naive, naive_kernel};
+use twill_exact::{Budget, Naive, SearchOptions, naive, naive_multi_loop};
 use twill_graph::{LoopGraph, ModelOptions, MultiLoopProblem, Problem, Schedule, Tie, WarpAssignment};
 use twill_machine::Machine;
 use twill_triton::{Kernel, Lowered, lower_parts, read};
@@ -39,7 +39,7 @@ pub struct Way {
     pub ring_depth: u32,
     /// Least number of slots of buffers between groups.
     pub handoff_depth: u32,
-    /// Groups take pingpong on the tensor core, and hold left operands in registers.
+    /// Groups alternate on the tensor core (ping-pong), and hold left operands in registers.
     pub pingpong: bool,
     /// MMAs start in batches, and small tiles are read while they run.
     pub mma_batches: bool,
@@ -147,12 +147,12 @@ fn schedules(name: &str, problems: &[Problem], ties: Vec<Tie>, work: u64) -> Res
     let weights = vec![1; problems.len()];
     let together = MultiLoopProblem::new(name.to_owned(), problems.to_vec(), weights, ties);
     let together = together.map_err(|error| Refusal::Problem(error.to_string()))?;
-    let mut report = twill_exact::schedule_kernel(&together, &search, &mut |_| ());
+    let mut report = twill_exact::schedule_multi_loop(&together, &search, &mut |_| ());
     if report.outcome.schedule().is_none() {
-        report = naive_kernel(&together, Naive::NoPipelining, &search, &mut |_| ());
+        report = naive_multi_loop(&together, Naive::NoPipelining, &search, &mut |_| ());
     }
     let groups = report.outcome.schedule().ok_or(Refusal::NoSchedule)?.groups.clone();
     let each: Option<Vec<Schedule>> = report.loops.iter().map(|r| r.outcome.schedule().cloned()).collect();
-    verify_kernel(&together, &groups, each.ok_or(Refusal::NoSchedule)?)
+    verify_multi_loop(&together, &groups, each.ok_or(Refusal::NoSchedule)?)
         .map_err(|error| Refusal::Rejected(format!("{error:?}")))
 }

@@ -16,7 +16,7 @@ pub struct Mutant {
     pub program: WarpProgram,
 }
 
-/// A change at one action.
+/// A change at one operation.
 #[derive(Clone, Copy)]
 enum Edit {
     Drop,
@@ -25,13 +25,13 @@ enum Edit {
     Swap,
 }
 
-/// Where a program may have such a mistake. A large program has as many places as actions, so mistakes are made one by one.
+/// Where a program may have such a mistake. A large program has as many places as operations, so mistakes are made one by one.
 #[derive(Clone, Copy)]
 pub struct Site(At);
 
 #[derive(Clone, Copy)]
 enum At {
-    Op { group: usize, part: usize, action: usize, edit: Edit },
+    Op { group: usize, part: usize, op: usize, edit: Edit },
     Cursor { group: usize, cursor: usize },
     MoreArrivals { barrier: usize },
     FewerArrivals { barrier: usize },
@@ -43,9 +43,9 @@ pub fn sites(program: &WarpProgram) -> Vec<Site> {
     let mut all = Vec::new();
     for (group, of) in program.groups.iter().enumerate() {
         for part in 0..3 {
-            for action in 0..count(nodes_of(of, part)) {
+            for op in 0..count(nodes_of(of, part)) {
                 let edits = [Edit::Drop, Edit::Previous, Edit::InFlight, Edit::Swap];
-                all.extend(edits.map(|edit| At::Op { group, part, action, edit }));
+                all.extend(edits.map(|edit| At::Op { group, part, op, edit }));
             }
         }
         let rings = (0..of.cursors.len()).filter(|cursor| of.cursors[*cursor].slots > 1);
@@ -65,15 +65,15 @@ impl Site {
     pub fn mutant(self, program: &WarpProgram) -> Option<Mutant> {
         let mut mutant = program.clone();
         let (kind, place) = match self.0 {
-            At::Op { group, part, action, edit } => {
+            At::Op { group, part, op, edit } => {
                 let group = &mut mutant.groups[group];
-                let place = format!("action {action} of part {part} of {}", group.name);
+                let place = format!("op {op} of part {part} of {}", group.name);
                 let nodes = match part {
                     0 => &mut group.begin,
                     1 => &mut group.body,
                     _ => &mut group.end,
                 };
-                (change(nodes, &mut action.clone(), edit)?, place)
+                (change(nodes, &mut op.clone(), edit)?, place)
             }
             At::Cursor { group, cursor } => {
                 let group = &mut mutant.groups[group];
@@ -117,7 +117,7 @@ fn count(nodes: &[Node]) -> usize {
     nodes.iter().map(of).sum()
 }
 
-/// Changes the `left`-th action; what was done, if that is a change.
+/// Changes the `left`-th operation; what was done, if that is a change.
 fn change(nodes: &mut Vec<Node>, left: &mut usize, edit: Edit) -> Option<String> {
     for k in 0..nodes.len() {
         match &mut nodes[k] {
@@ -138,9 +138,9 @@ fn change(nodes: &mut Vec<Node>, left: &mut usize, edit: Edit) -> Option<String>
 }
 
 fn at(nodes: &mut Vec<Node>, k: usize, edit: Edit) -> Option<String> {
-    let Node::Op(action, _) = &mut nodes[k] else { return None };
-    let name = name(action)?;
-    match (edit, action) {
+    let Node::Op(op, _) = &mut nodes[k] else { return None };
+    let name = name(op)?;
+    match (edit, op) {
         (Edit::Drop, Op::TmaLoad { .. } | Op::CpAsync { .. } | Op::Wgmma { .. }) => None,
         (Edit::Drop, Op::Tcgen05Mma(_) | Op::TmaStore { .. } | Op::LocalStore { .. }) => None,
         (Edit::Drop, _) => {
@@ -166,8 +166,8 @@ fn at(nodes: &mut Vec<Node>, k: usize, edit: Edit) -> Option<String> {
 }
 
 /// The name of an operation with effects that others see.
-fn name(action: &Op) -> Option<&'static str> {
-    Some(match action {
+fn name(op: &Op) -> Option<&'static str> {
+    Some(match op {
         Op::Wgmma { .. } | Op::Tcgen05Mma(_) => "Mma",
         Op::Tcgen05Commit(_) => "Tcgen05Commit",
         Op::WgmmaWait { .. } => "WgmmaWait",
@@ -191,13 +191,13 @@ fn shrunk(program: &WarpProgram, buffer: usize) -> WarpProgram {
     let mut mutant = program.clone();
     let mut barriers: BTreeSet<BarrierId> = BTreeSet::new();
     for group in &mut mutant.groups {
-        let mut actions = Vec::new();
-        [&group.begin, &group.body, &group.end].into_iter().for_each(|nodes| collect(nodes, &mut actions));
+        let mut ops = Vec::new();
+        [&group.begin, &group.body, &group.end].into_iter().for_each(|nodes| collect(nodes, &mut ops));
         let mut cursors: BTreeSet<CursorId> = BTreeSet::new();
         loop {
             let before = (cursors.len(), barriers.len());
-            for action in &actions {
-                uses(action, BufferId::at(buffer), &mut cursors, &mut barriers);
+            for op in &ops {
+                uses(op, BufferId::at(buffer), &mut cursors, &mut barriers);
             }
             if before == (cursors.len(), barriers.len()) {
                 break;
@@ -217,19 +217,19 @@ fn shrunk(program: &WarpProgram, buffer: usize) -> WarpProgram {
     mutant
 }
 
-fn collect(nodes: &[Node], actions: &mut Vec<Op>) {
+fn collect(nodes: &[Node], ops: &mut Vec<Op>) {
     for node in nodes {
         match node {
-            Node::Op(action, _) => actions.push(action.clone()),
-            other => other.blocks().into_iter().for_each(|block| collect(block, actions)),
+            Node::Op(op, _) => ops.push(op.clone()),
+            other => other.blocks().into_iter().for_each(|block| collect(block, ops)),
         }
     }
 }
 
 /// The cursors that go round a buffer, and the barriers of its slots.
-fn uses(action: &Op, buffer: BufferId, cursors: &mut BTreeSet<CursorId>, barriers: &mut BTreeSet<BarrierId>) {
-    let mut slots = action.reads();
-    match action {
+fn uses(op: &Op, buffer: BufferId, cursors: &mut BTreeSet<CursorId>, barriers: &mut BTreeSet<BarrierId>) {
+    let mut slots = op.reads();
+    match op {
         Op::TmaLoad { to, full, .. } | Op::CpAsync { to, full, .. } => {
             if to.buffer == buffer {
                 barriers.insert(*full);

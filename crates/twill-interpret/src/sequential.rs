@@ -17,12 +17,13 @@ pub fn run(kernel: &Kernel, launch: &Launch, memory: &mut Memory) -> Result<(), 
     let [x, y, z] = launch.grid;
     for program in (0..z).flat_map(|c| (0..y).flat_map(move |b| (0..x).map(move |a| [a, b, c]))) {
         let values = vec![None; module.value_count()];
-        Program { module, launch, memory: &mut *memory, program, values }.block(body)?;
+        ProgramInstance { module, launch, memory: &mut *memory, program, values }.block(body)?;
     }
     Ok(())
 }
 
-struct Program<'a> {
+/// A program instance of the grid at work.
+struct ProgramInstance<'a> {
     module: &'a Module,
     launch: &'a Launch,
     memory: &'a mut Memory,
@@ -30,7 +31,7 @@ struct Program<'a> {
     values: Vec<Option<Rc<Tile>>>,
 }
 
-impl<'a> Program<'a> {
+impl<'a> ProgramInstance<'a> {
     fn get(&self, value: ValueId) -> Result<Rc<Tile>, Fault> {
         if let Some(tile) = &self.values[value.index()] {
             return Ok(tile.clone());

@@ -4,7 +4,7 @@
 //! of the published results.
 
 use crate::Machine;
-use crate::operation::{Element, ElementwiseClass, Mechanism, Reduction, TileOperation};
+use crate::operation::{Element, ElementwiseClass, Mechanism, Reduction, TileWork};
 use crate::rule::RuleName;
 use thiserror::Error;
 use twill_graph::{Bytes, Cycles, Execution, Reservation, Traffic};
@@ -119,16 +119,16 @@ impl Machine {
     ///
     /// # Errors
     /// When the machine cannot do it, or not in 2^40 cycles.
-    pub fn cost(&self, operation: &TileOperation) -> Result<Cost, CostError> {
+    pub fn cost(&self, operation: &TileWork) -> Result<Cost, CostError> {
         let transfer = |bytes: Bytes, mechanism, tma, pointer| match self.mechanism(mechanism) {
             Mechanism::Tma => self.by_rule(operation, tma, bytes.0 as f64),
             Mechanism::Pointer => self.by_rule(operation, pointer, bytes.0 as f64),
         };
         match *operation {
-            TileOperation::Mma { rows, columns, depth, element } => {
+            TileWork::Mma { rows, columns, depth, element } => {
                 self.by_tensor_core(operation, [rows, columns, depth], element)
             }
-            TileOperation::Elementwise { class, elements, element_bits } => {
+            TileWork::Elementwise { class, elements, element_bits } => {
                 let instructions = elements as f64 * f64::from(element_bits.div_ceil(32).max(1));
                 let rule = match class {
                     ElementwiseClass::Fma => RuleName::Fma,
@@ -138,26 +138,24 @@ impl Machine {
                 };
                 self.by_rule(operation, rule, instructions)
             }
-            TileOperation::Reduce { kind, rows, columns } => {
+            TileWork::Reduce { kind, rows, columns } => {
                 let rule = match kind {
                     Reduction::Maximum => RuleName::ReduceMaximum,
                     Reduction::Sum => RuleName::ReduceSum,
                 };
                 self.by_rule(operation, rule, rows as f64 * columns as f64)
             }
-            TileOperation::Load { bytes, mechanism } => {
-                transfer(bytes, mechanism, RuleName::TmaLoad, RuleName::PointerLoad)
-            }
-            TileOperation::Store { bytes, mechanism } => {
+            TileWork::Load { bytes, mechanism } => transfer(bytes, mechanism, RuleName::TmaLoad, RuleName::PointerLoad),
+            TileWork::Store { bytes, mechanism } => {
                 transfer(bytes, mechanism, RuleName::TmaStore, RuleName::PointerStore)
             }
-            TileOperation::AtomicReduce { bytes, mechanism } => {
+            TileWork::AtomicReduce { bytes, mechanism } => {
                 transfer(bytes, mechanism, RuleName::TmaReduce, RuleName::PointerReduce)
             }
-            TileOperation::ToShared { bytes } => self.by_rule(operation, RuleName::SharedStore, bytes.0 as f64),
-            TileOperation::FromShared { bytes } => self.by_rule(operation, RuleName::SharedLoad, bytes.0 as f64),
-            TileOperation::TensorLoad { words } => self.by_rule(operation, RuleName::TensorLoad, words.0 as f64),
-            TileOperation::TensorStore { words } => self.by_rule(operation, RuleName::TensorStore, words.0 as f64),
+            TileWork::ToShared { bytes } => self.by_rule(operation, RuleName::SharedStore, bytes.0 as f64),
+            TileWork::FromShared { bytes } => self.by_rule(operation, RuleName::SharedLoad, bytes.0 as f64),
+            TileWork::TensorLoad { words } => self.by_rule(operation, RuleName::TensorLoad, words.0 as f64),
+            TileWork::TensorStore { words } => self.by_rule(operation, RuleName::TensorStore, words.0 as f64),
         }
     }
 
@@ -170,7 +168,7 @@ impl Machine {
     }
 
     /// `2 · rows · columns · depth / rate`, the shape rounded up to whole instructions.
-    fn by_tensor_core(&self, operation: &TileOperation, shape: [u64; 3], element: Element) -> Result<Cost, CostError> {
+    fn by_tensor_core(&self, operation: &TileWork, shape: [u64; 3], element: Element) -> Result<Cost, CostError> {
         let core = self.tensor_core();
         let rate = core.flop_per_cycle(element).ok_or_else(|| CostError::Element {
             machine: self.name().to_owned(),
@@ -195,14 +193,14 @@ impl Machine {
     }
 
     /// `amount / rate` on the unit of the rule.
-    fn by_rule(&self, operation: &TileOperation, name: RuleName, amount: f64) -> Result<Cost, CostError> {
+    fn by_rule(&self, operation: &TileWork, name: RuleName, amount: f64) -> Result<Cost, CostError> {
         let rule = self.rule(name).ok_or_else(|| CostError::NoRule {
             machine: self.name().to_owned(),
             operation: operation.name(),
             rule: name.key(),
         })?;
         let rate = match operation {
-            TileOperation::Elementwise { element_bits, .. } => rule.rate_for(*element_bits),
+            TileWork::Elementwise { element_bits, .. } => rule.rate_for(*element_bits),
             _ => rule.rate,
         };
         let occupancy = cycles(amount, rate).ok_or_else(|| self.too_large(operation))?;
@@ -218,28 +216,28 @@ impl Machine {
     }
 
     /// The bytes of an operation by a rule.
-    fn traffic(&self, operation: &TileOperation) -> Traffic {
+    fn traffic(&self, operation: &TileWork) -> Traffic {
         let transfer = |bytes: Bytes, through_shared: bool| {
             let share = if through_shared { self.shared_transfer_share } else { 0.0 };
             Traffic { shared: Bytes((bytes.0 as f64 * share) as u64), global: bytes, flop: 0 }
         };
         match *operation {
-            TileOperation::ToShared { bytes } | TileOperation::FromShared { bytes } => {
+            TileWork::ToShared { bytes } | TileWork::FromShared { bytes } => {
                 Traffic { shared: bytes, ..Traffic::default() }
             }
-            TileOperation::Load { bytes, .. } => transfer(bytes, true),
-            TileOperation::Store { bytes, mechanism } | TileOperation::AtomicReduce { bytes, mechanism } => {
+            TileWork::Load { bytes, .. } => transfer(bytes, true),
+            TileWork::Store { bytes, mechanism } | TileWork::AtomicReduce { bytes, mechanism } => {
                 transfer(bytes, self.mechanism(mechanism) == Mechanism::Tma)
             }
-            TileOperation::Mma { .. }
-            | TileOperation::Elementwise { .. }
-            | TileOperation::Reduce { .. }
-            | TileOperation::TensorLoad { .. }
-            | TileOperation::TensorStore { .. } => Traffic::default(),
+            TileWork::Mma { .. }
+            | TileWork::Elementwise { .. }
+            | TileWork::Reduce { .. }
+            | TileWork::TensorLoad { .. }
+            | TileWork::TensorStore { .. } => Traffic::default(),
         }
     }
 
-    fn too_large(&self, operation: &TileOperation) -> CostError {
+    fn too_large(&self, operation: &TileWork) -> CostError {
         CostError::TooLarge { machine: self.name().to_owned(), operation: operation.name() }
     }
 }

@@ -1,6 +1,6 @@
 //! A machine file as a tree that remembers where everything stands, and the laying of one file over another.
 
-use crate::error::{MachineError, Place};
+use crate::error::{FileLine, MachineError};
 use crate::provenance::Provenance;
 use std::sync::Arc;
 use toml::Spanned;
@@ -11,7 +11,7 @@ use twill_graph::showable;
 /// A value and its place.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
-    pub place: Place,
+    pub place: FileLine,
     pub content: Content,
 }
 
@@ -107,9 +107,9 @@ struct Text<'a> {
 }
 
 impl Text<'_> {
-    fn place(&self, offset: usize) -> Place {
+    fn place(&self, offset: usize) -> FileLine {
         let newlines = self.text.bytes().take(offset).filter(|b| *b == b'\n').count();
-        Place { file: Arc::clone(&self.file), line: saturate::<u32>(newlines + 1) }
+        FileLine { file: Arc::clone(&self.file), line: saturate::<u32>(newlines + 1) }
     }
 
     fn table(&self, table: DeTable<'_>) -> Content {

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use thiserror::Error;
 use twill_graph::ResourcesError;
 
-/// A place in a machine file.
+/// A line of a machine file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
+pub struct FileLine {
     /// The file, as it was given.
     pub file: Arc<str>,
     /// 1-based line.
     pub line: u32,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FileLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.line)
     }
@@ -50,7 +50,7 @@ pub enum MachineError {
     #[error("{place}: not valid TOML: {message}")]
     Syntax {
         /// Where.
-        place: Place,
+        place: FileLine,
         /// The TOML reader's message.
         message: String,
     },
@@ -66,7 +66,7 @@ pub enum MachineError {
     )]
     Extends {
         /// Where.
-        place: Place,
+        place: FileLine,
         /// The name that it refers to.
         target: String,
         /// For a path: what the system says.
@@ -80,7 +80,7 @@ pub enum MachineError {
     #[error("{place}: machines extend each other: {}; remove one `extends`", chain.join(" → "))]
     ExtendsCycle {
         /// The `extends` that closes the cycle.
-        place: Place,
+        place: FileLine,
         /// The files; the first is repeated at the end.
         chain: Vec<String>,
     },
@@ -88,7 +88,7 @@ pub enum MachineError {
     #[error("{place}: `{key}` is missing; expected {expected}")]
     Missing {
         /// The table that should have it.
-        place: Place,
+        place: FileLine,
         /// The key.
         key: String,
         /// The correct form.
@@ -98,7 +98,7 @@ pub enum MachineError {
     #[error("{place}: `{key}` is not a key of a machine file{}; here are {}", did_you_mean(nearest), known.join(", "))]
     UnknownKey {
         /// Where.
-        place: Place,
+        place: FileLine,
         /// The key.
         key: String,
         /// The most similar key.
@@ -110,7 +110,7 @@ pub enum MachineError {
     #[error("{place}: `{key}` is {found}; expected {expected}")]
     Value {
         /// Where.
-        place: Place,
+        place: FileLine,
         /// The key.
         key: String,
         /// The given value.
@@ -124,7 +124,7 @@ pub enum MachineError {
     )]
     Provenance {
         /// Where.
-        place: Place,
+        place: FileLine,
         /// The key.
         key: String,
         /// The fault.
@@ -136,7 +136,7 @@ pub enum MachineError {
     #[error("{place}: `{key}` is {value}; it must be {expected}")]
     Number {
         /// Where.
-        place: Place,
+        place: FileLine,
         /// The key.
         key: String,
         /// The given value.
@@ -152,7 +152,7 @@ pub enum MachineError {
     )]
     UnknownUnit {
         /// Where.
-        place: Place,
+        place: FileLine,
         /// The key.
         key: String,
         /// The unit.
@@ -168,7 +168,7 @@ pub enum MachineError {
     )]
     IssueWidth {
         /// Where.
-        place: Place,
+        place: FileLine,
         /// The key.
         key: String,
         /// Warps of the variable-latency group.
@@ -185,8 +185,8 @@ pub enum MachineError {
 }
 
 impl MachineError {
-    /// Where in which file it is, as far as that is one place.
-    pub fn place(&self) -> Option<&Place> {
+    /// Where in which file it is, as far as that is one line.
+    pub fn place(&self) -> Option<&FileLine> {
         match self {
             MachineError::Syntax { place, .. }
             | MachineError::Extends { place, .. }

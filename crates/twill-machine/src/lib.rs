@@ -4,14 +4,14 @@
 //! built in; a user's own is given by its path and may extend another. The format is described in `docs/machines.md`.
 //!
 //! A machine answers two questions: its [`resources`](Machine::resources), for the schedulers, and the
-//! [`cost`](Machine::cost) of a [`TileOperation`], for the lowering of kernels to loop graphs. No schedule is known here.
+//! [`cost`](Machine::cost) of a [`TileWork`], for the lowering of kernels to loop graphs. No schedule is known here.
 //!
 //! ```
 //! use twill_graph::{Cycles, Words};
-//! use twill_machine::{Element, Machine, TileOperation};
+//! use twill_machine::{Element, Machine, TileWork};
 //!
 //! let h100 = Machine::load("h100")?;
-//! let gemm = TileOperation::Mma { rows: 64, columns: 128, depth: 128, element: Element::F16 };
+//! let gemm = TileWork::Mma { rows: 64, columns: 128, depth: 128, element: Element::F16 };
 //! let cost = h100.cost(&gemm)?;
 //! assert_eq!((cost.reservations[0].unit.as_str(), cost.occupancy), ("tensor", Cycles(512)));
 //!
@@ -41,9 +41,9 @@ mod write;
 
 pub use cost::{Cost, CostError};
 pub use difference::{Difference, differences};
-pub use error::{MachineError, Place};
+pub use error::{FileLine, MachineError};
 pub use machine::{Chip, Machine, Memory, Power, Sharing, Synchronization, TensorCore};
-pub use operation::{Element, ElementwiseClass, Mechanism, Reduction, TileOperation};
+pub use operation::{Element, ElementwiseClass, Mechanism, Reduction, TileWork};
 pub use provenance::{Provenance, Row};
 
 /// Names of the machines that come with Twill.

@@ -6,10 +6,10 @@ use twill_graph::{Bytes, Words};
 /// A tile operation, as far as its cost depends on it.
 ///
 /// Every operation uses the whole SM, and sizes are those of one operation (of one sub-tile, if the loop is cut into
-/// sub-tiles). Arithmetic on row statistics is an [`Elementwise`](TileOperation::Elementwise) over
+/// sub-tiles). Arithmetic on row statistics is an [`Elementwise`](TileWork::Elementwise) over
 /// [`row_statistic_words`](crate::Machine::row_statistic_words) elements: every copy is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TileOperation {
+pub enum TileWork {
     /// `rows × columns` results, each a sum over `depth` products, on the tensor core.
     ///
     /// The shape is rounded up to whole instructions.
@@ -86,25 +86,25 @@ pub enum TileOperation {
     },
 }
 
-impl TileOperation {
+impl TileWork {
     /// Returns whether it is global-memory traffic, whose latency is not known statically.
     pub fn has_variable_latency(&self) -> bool {
-        matches!(self, TileOperation::Load { .. } | TileOperation::Store { .. } | TileOperation::AtomicReduce { .. })
+        matches!(self, TileWork::Load { .. } | TileWork::Store { .. } | TileWork::AtomicReduce { .. })
     }
 
     /// Its name in messages.
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            TileOperation::Mma { .. } => "MMA",
-            TileOperation::Elementwise { .. } => "elementwise operation",
-            TileOperation::Reduce { .. } => "reduction",
-            TileOperation::Load { .. } => "load",
-            TileOperation::Store { .. } => "store",
-            TileOperation::AtomicReduce { .. } => "atomic reduction",
-            TileOperation::ToShared { .. } => "store to shared memory",
-            TileOperation::FromShared { .. } => "load from shared memory",
-            TileOperation::TensorLoad { .. } => "load from tensor memory",
-            TileOperation::TensorStore { .. } => "store to tensor memory",
+            TileWork::Mma { .. } => "MMA",
+            TileWork::Elementwise { .. } => "elementwise operation",
+            TileWork::Reduce { .. } => "reduction",
+            TileWork::Load { .. } => "load",
+            TileWork::Store { .. } => "store",
+            TileWork::AtomicReduce { .. } => "atomic reduction",
+            TileWork::ToShared { .. } => "store to shared memory",
+            TileWork::FromShared { .. } => "load from shared memory",
+            TileWork::TensorLoad { .. } => "load from tensor memory",
+            TileWork::TensorStore { .. } => "store to tensor memory",
         }
     }
 }

@@ -3,7 +3,7 @@
 //! The calls of [`crate::read`] are the schema: a key that no call requested is unknown.
 
 use crate::document::{Content, Node};
-use crate::error::{MachineError, Place};
+use crate::error::{FileLine, MachineError};
 use crate::nearest::nearest;
 use crate::provenance::{Provenance, Row};
 use std::fmt;
@@ -47,7 +47,7 @@ impl fmt::Display for Allowed {
 /// A table that is being read.
 pub(crate) struct Section<'a> {
     path: String,
-    place: &'a Place,
+    place: &'a FileLine,
     entries: &'a [(String, Node)],
     requested: Vec<String>,
 }
@@ -79,7 +79,7 @@ impl<'a> Section<'a> {
     }
 
     /// Where an entry stands, or the table if there is none.
-    pub fn place_of(&self, key: &str) -> Place {
+    pub fn place_of(&self, key: &str) -> FileLine {
         self.entries.iter().find(|(k, _)| k == key).map_or(self.place, |(_, node)| &node.place).clone()
     }
 }

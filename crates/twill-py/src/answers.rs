@@ -48,7 +48,7 @@ pub(crate) fn schedule(
 type Different = (String, Vec<String>);
 
 /// Up to `most` different schedules of the only loop, the best first, with intervals up to `within` longer (0.05 is 5 %); and
-/// whether it is proved that there are no others at the least interval, with at most so many stages.
+/// whether it is proved that there are no others at the least interval, with at most that many stages.
 #[pyfunction]
 #[pyo3(signature = (question, most, within, progress=None))]
 pub(crate) fn top(
@@ -241,7 +241,7 @@ pub(crate) fn timeline_svg(py: Python<'_>, texts: Vec<String>) -> PyResult<Optio
     Ok(found.map(|found| twill_report::timelines_svg(&found, twill_report::TimelineOptions::default())))
 }
 
-/// The page on schedules in a file's text, replayed, explained for up to so many seconds, if at all.
+/// The page on schedules in a file's text, replayed, explained for up to that many seconds, if at all.
 #[pyfunction]
 #[pyo3(signature = (text, explain_limit, progress=None))]
 pub(crate) fn report(

@@ -1,6 +1,6 @@
 //! Problems and hand-made schedules for tests.
 
-use crate::liveness::{Place, peak};
+use crate::liveness::{MemorySpace, peak};
 use serde_json::json;
 use twill_graph::format::{GraphFile, MachineReference};
 use twill_graph::{
@@ -73,7 +73,7 @@ pub(crate) fn complete(problem: &Problem, interval: i64, cycles: &[i64], groups:
     let fixed = [problem.resources().variable_latency_group, problem.resources().issue_group];
     for (id, group) in problem.group_ids().zip(problem.groups()) {
         if groups.contains(&id.index()) {
-            let words = peak(problem, &schedule, Place::Registers(id));
+            let words = peak(problem, &schedule, MemorySpace::Registers(id));
             let registers_per_thread = match group.role {
                 GroupRole::Compute => problem.resources().registers_for(words).unwrap_or(255),
                 GroupRole::VariableLatency => fixed[0].unwrap().registers_per_thread,

@@ -5,13 +5,13 @@ use crate::search;
 use crate::table::{Align, Table};
 use crate::words;
 use std::collections::BTreeSet;
-use twill_graph::{CommonGroups, KernelReport, LoopOperation, MultiLoopProblem, Outcome, RejectionReason, Schedule};
+use twill_graph::{CommonGroups, LoopOperation, MultiLoopProblem, MultiLoopReport, Outcome, RejectionReason, Schedule};
 
 /// Excluded vectors that are shown.
 const MOST_REJECTIONS: usize = 12;
 
 /// Writes the outcome for all loops, their common groups, and what the search found out.
-pub(crate) fn write<S: AsRef<Schedule>>(page: &mut Page, kernel: &MultiLoopProblem, report: &KernelReport<S>) {
+pub(crate) fn write<S: AsRef<Schedule>>(page: &mut Page, kernel: &MultiLoopProblem, report: &MultiLoopReport<S>) {
     let loops = words::count(kernel.loops().len() as i128, "loop");
     let machine = kernel.loops().first().map_or("", |p| p.resources().name.as_str());
     let title =
@@ -54,7 +54,7 @@ pub(crate) fn write<S: AsRef<Schedule>>(page: &mut Page, kernel: &MultiLoopProbl
     search::times(page, &report.phases);
 }
 
-fn headline<S>(page: &mut Page, kernel: &MultiLoopProblem, report: &KernelReport<S>) {
+fn headline<S>(page: &mut Page, kernel: &MultiLoopProblem, report: &MultiLoopReport<S>) {
     for (text, ink) in known(kernel, report) {
         page.paragraph(0, &text, ink);
     }
@@ -63,7 +63,7 @@ fn headline<S>(page: &mut Page, kernel: &MultiLoopProblem, report: &KernelReport
 }
 
 /// The result for all loops together, or the reason for none.
-pub(crate) fn known<S>(kernel: &MultiLoopProblem, report: &KernelReport<S>) -> Vec<(String, Ink)> {
+pub(crate) fn known<S>(kernel: &MultiLoopProblem, report: &MultiLoopReport<S>) -> Vec<(String, Ink)> {
     let sum = |cycles: &CommonGroups| format!("Sum of weight times I = {}", words::count(cycles.cycles.0, "cycle"));
     let lower = report.lower_bound;
     match &report.outcome {
@@ -94,7 +94,7 @@ pub(crate) fn known<S>(kernel: &MultiLoopProblem, report: &KernelReport<S>) -> V
 }
 
 /// One line a loop.
-fn intervals<S: AsRef<Schedule>>(page: &mut Page, kernel: &MultiLoopProblem, report: &KernelReport<S>) {
+fn intervals<S: AsRef<Schedule>>(page: &mut Page, kernel: &MultiLoopProblem, report: &MultiLoopReport<S>) {
     page.heading("Loops");
     let mut table = Table::new()
         .column("loop", Align::Left, 0)
@@ -121,7 +121,7 @@ fn intervals<S: AsRef<Schedule>>(page: &mut Page, kernel: &MultiLoopProblem, rep
 fn groups<S: AsRef<Schedule>>(
     page: &mut Page,
     kernel: &MultiLoopProblem,
-    report: &KernelReport<S>,
+    report: &MultiLoopReport<S>,
     common: &CommonGroups,
 ) {
     page.heading("Common warp groups");

@@ -49,7 +49,7 @@ use ink::Page;
 pub use ink::folded;
 pub use table::{Align, Table};
 use twill_check::Verified;
-use twill_graph::{Explanation, KernelReport, MultiLoopProblem, Problem, Report, Schedule};
+use twill_graph::{Explanation, MultiLoopProblem, MultiLoopReport, Problem, Report, Schedule};
 
 /// How to lay out a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub fn text(problem: &Problem, report: &Report<Verified<Schedule>>, options: Tex
 /// A report on several loops as text: the resources that they share, then each as [`text`] has it.
 pub fn kernel_text(
     kernel: &MultiLoopProblem,
-    report: &KernelReport<Verified<Schedule>>,
+    report: &MultiLoopReport<Verified<Schedule>>,
     options: TextOptions,
 ) -> String {
     let mut page = Page::new(options.width.max(LEAST_WIDTH), options.color);

@@ -21,7 +21,7 @@ pub(crate) struct Life {
     pub(crate) amount: u64,
 }
 
-/// The value of one iteration in a place until its last read.
+/// The value of one iteration in a memory space until its last read.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept {
     /// Whose result it is.
@@ -56,7 +56,7 @@ impl Kept {
 
 /// The memory that a value may live in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum MemorySpace {
     /// Registers of a group, in words.
     Registers(GroupId),
     /// Shared memory without rings, in bytes.
@@ -65,18 +65,18 @@ pub(crate) enum Place {
     Tensor,
 }
 
-/// The most that is live at once in a place, without what is reserved there.
-pub(crate) fn peak(problem: &Problem, schedule: &Schedule, place: Place) -> u64 {
+/// The most that is live at once in a memory space, without what is reserved there.
+pub(crate) fn peak(problem: &Problem, schedule: &Schedule, space: MemorySpace) -> u64 {
     let interval = schedule.interval.0.max(1);
     match problem.options().liveness {
-        Liveness::Folded => folded(&lives(problem, schedule, place), interval),
-        Liveness::Paper => straight(&unrolled(problem, schedule, place)),
+        Liveness::Folded => folded(&lives(problem, schedule, space), interval),
+        Liveness::Paper => straight(&unrolled(problem, schedule, space)),
     }
 }
 
-/// The value of each iteration in a place, and its lifetime.
-pub(crate) fn lives(problem: &Problem, schedule: &Schedule, place: Place) -> Vec<Life> {
-    kept(problem, schedule, place).iter().filter_map(Kept::life).collect()
+/// The value of each iteration in a memory space, and its lifetime.
+pub(crate) fn lives(problem: &Problem, schedule: &Schedule, space: MemorySpace) -> Vec<Life> {
+    kept(problem, schedule, space).iter().filter_map(Kept::life).collect()
 }
 
 /// The live amounts over the cycles of the steady state: where they change, from cycle 0 on, and to how much.
@@ -101,22 +101,22 @@ pub(crate) fn ring(problem: &Problem, schedule: &Schedule, ring: &Ring) -> Life 
     Life { operation: ring.load, start: start.0, end: end.0, amount: ring.bytes.0 }
 }
 
-/// The values of a place: values in their own, and copies of register values for other groups, at the consumer or in
+/// The values of a memory space: values in their own, and copies of register values for other groups, at the consumer or in
 /// handoff buffers.
-pub(crate) fn kept(problem: &Problem, schedule: &Schedule, place: Place) -> Vec<Kept> {
+pub(crate) fn kept(problem: &Problem, schedule: &Schedule, space: MemorySpace) -> Vec<Kept> {
     let ops = problem.graph().op_ids();
-    ops.flat_map(|op| own(problem, schedule, place, op).into_iter().chain(copies(problem, schedule, place, op)))
+    ops.flat_map(|op| own(problem, schedule, space, op).into_iter().chain(copies(problem, schedule, space, op)))
         .collect()
 }
 
-/// The result of an operation in its own place.
-fn own(problem: &Problem, schedule: &Schedule, place: Place, op: OpId) -> Option<Kept> {
+/// The result of an operation in its own space.
+fn own(problem: &Problem, schedule: &Schedule, space: MemorySpace, op: OpId) -> Option<Kept> {
     let graph = problem.graph();
     let operation = graph.operation(op);
-    let amount = match (operation.storage, place) {
-        (Storage::Registers(words), Place::Registers(group)) if schedule.placement(op).group == group => words.0,
-        (Storage::Shared(bytes), Place::Shared) if !operation.streaming => bytes.0,
-        (Storage::Tensor(columns), Place::Tensor) => columns.0,
+    let amount = match (operation.storage, space) {
+        (Storage::Registers(words), MemorySpace::Registers(group)) if schedule.placement(op).group == group => words.0,
+        (Storage::Shared(bytes), MemorySpace::Shared) if !operation.streaming => bytes.0,
+        (Storage::Tensor(columns), MemorySpace::Tensor) => columns.0,
         _ => return None,
     };
     let reads = graph.uses(op).map(|d| Read { distance: d.distance, until: (after(schedule, d) + d.hold).0 }).collect();
@@ -124,13 +124,13 @@ fn own(problem: &Problem, schedule: &Schedule, place: Place, op: OpId) -> Option
 }
 
 /// Copies of an operation's register values for other groups.
-fn copies(problem: &Problem, schedule: &Schedule, place: Place, op: OpId) -> Vec<Kept> {
+fn copies(problem: &Problem, schedule: &Schedule, space: MemorySpace, op: OpId) -> Vec<Kept> {
     let graph = problem.graph();
     let Storage::Registers(words) = graph.operation(op).storage else { return Vec::new() };
     let home = schedule.placement(op).group;
     let foreign = || graph.uses(op).filter(|d| schedule.placement(d.to).group != home);
-    match place {
-        Place::Registers(group) if problem.options().consumer_registers => {
+    match space {
+        MemorySpace::Registers(group) if problem.options().consumer_registers => {
             let here = foreign().filter(|d| schedule.placement(d.to).group == group);
             let read = here.filter(|d| !graph.operation(d.to).variable_latency).map(|d| {
                 let start = schedule.placement(d.to).cycle;
@@ -139,13 +139,13 @@ fn copies(problem: &Problem, schedule: &Schedule, place: Place, op: OpId) -> Vec
             });
             read.collect()
         }
-        Place::Shared => {
+        MemorySpace::Shared => {
             let over = |d: &Dependence| (after(schedule, d) + graph.operation(d.to).completion()).0;
             let reads: Vec<Read> = foreign().map(|d| Read { distance: d.distance, until: over(d) }).collect();
             let (start, amount) = (schedule.placement(op).cycle.0, words.0.saturating_mul(4));
             vec![Kept { operation: op, start, reads, amount, is_copy: true }]
         }
-        Place::Registers(_) | Place::Tensor => Vec::new(),
+        MemorySpace::Registers(_) | MemorySpace::Tensor => Vec::new(),
     }
 }
 
@@ -167,15 +167,15 @@ fn folded(lives: &[Life], interval: i64) -> u64 {
 }
 
 /// Lives in the straight-line program in which the steady state runs once (the paper).
-fn unrolled(problem: &Problem, schedule: &Schedule, place: Place) -> Vec<Life> {
+fn unrolled(problem: &Problem, schedule: &Schedule, space: MemorySpace) -> Vec<Life> {
     // More copies than this make the report slow; such schedules have no use for it.
     let stages = schedule.stages().min(64);
     let last = schedule.interval * (stages - 1) + schedule.length;
     let mut lives = Vec::new();
-    for kept in kept(problem, schedule, place) {
+    for kept in kept(problem, schedule, space) {
         for i in 0..stages {
             let shift = (schedule.interval * i).0;
-            // A handoff is counted whole; a value in its own place as far as the program goes.
+            // A handoff is counted whole; a value in its own space as far as the program goes.
             let read = kept.reads.iter().filter(|read| kept.is_copy || i.saturating_add(read.distance) < stages);
             let end = read.map(|read| read.until + shift).max();
             let carried = !kept.is_copy && i + 1 == stages && kept.reads.iter().any(|read| read.distance > 0);

@@ -1,7 +1,7 @@
 //! Warp groups with their registers, shared memory with rings and channels, tensor memory.
 
 use crate::ink::{Ink, Page};
-use crate::liveness::{Place, peak};
+use crate::liveness::{MemorySpace, peak};
 use crate::table::{Align, Table};
 use crate::words;
 use twill_graph::{ChannelStorage, GroupRole, Problem, Schedule, WarpGroup};
@@ -28,7 +28,7 @@ fn groups(page: &mut Page, problem: &Problem, schedule: &Schedule) {
         .column("granted", Align::Right, 0)
         .column("limit", Align::Right, 4);
     for group in &schedule.groups {
-        let words = peak(problem, schedule, Place::Registers(group.id));
+        let words = peak(problem, schedule, MemorySpace::Registers(group.id));
         let threads = WARP_THREADS * u64::from(group.warps.max(1));
         let operations = schedule.placements.iter().filter(|p| p.group == group.id).count();
         table.row(vec![
@@ -101,8 +101,8 @@ fn memories(page: &mut Page, problem: &Problem, schedule: &Schedule) {
     let reserved = problem.graph().reserved();
     let resources = problem.resources();
     let ring_bytes = schedule.rings.iter().fold(0_u64, |sum, r| sum.saturating_add((r.bytes * u64::from(r.depth)).0));
-    let shared = peak(problem, schedule, Place::Shared);
-    let tensor = peak(problem, schedule, Place::Tensor);
+    let shared = peak(problem, schedule, MemorySpace::Shared);
+    let tensor = peak(problem, schedule, MemorySpace::Tensor);
     page.heading("Memories");
     let parts = |reserved: u64, rings: Option<u64>, live: u64| {
         let rings = rings.map_or_else(String::new, |r| format!("rings {} + ", words::grouped(r)));

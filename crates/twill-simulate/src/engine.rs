@@ -378,8 +378,8 @@ impl<'a> Engine<'a> {
                 Some(time) => State::Until((time + timing.handoff).max(now + timing.wait)),
                 None => State::Phase { barrier, target },
             },
-            Step::Sync(id) => self.sync(index, id, true),
-            Step::Signal(id) => self.sync(index, id, false),
+            Step::NamedBarrierSync(id) => self.sync(index, id, true),
+            Step::NamedBarrierArrive(id) => self.sync(index, id, false),
             Step::Store { bytes } => {
                 let stores = &mut self.groups[index].stores;
                 let free = stores.back().copied().unwrap_or(now).max(now + timing.transfer / 2.0);

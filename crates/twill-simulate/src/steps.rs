@@ -22,9 +22,9 @@ pub(crate) enum Step {
     /// Until this many phases are complete.
     Wait { barrier: usize, target: u32 },
     /// Arrives at a named barrier and waits.
-    Sync(usize),
+    NamedBarrierSync(usize),
     /// Arrives at a named barrier and goes on.
-    Signal(usize),
+    NamedBarrierArrive(usize),
     /// Starts a copy from shared memory.
     Store { bytes: f64 },
     /// Waits until at most N of its copies from shared memory read it.
@@ -101,7 +101,7 @@ impl Writer<'_> {
     fn nodes(&mut self, nodes: &[Node]) {
         for node in nodes {
             match node {
-                Node::Op(action, _) => self.action(action),
+                Node::Op(op, _) => self.op(op),
                 Node::PipelinedLoop { index, first, body } => {
                     for _ in *first..self.trips(*index) {
                         self.steps.push(Step::Iteration { index: *index });
@@ -137,9 +137,9 @@ impl Writer<'_> {
         self.steps.push(Step::Compute(work));
     }
 
-    fn action(&mut self, action: &Op) {
+    fn op(&mut self, op: &Op) {
         let timing = self.costs.timing;
-        match action {
+        match op {
             Op::Let { value, .. } => self.compute(self.costs.of(value)),
             Op::Wgmma { to, left, right, .. } => self.mma(*to, left, right),
             Op::Tcgen05Mma(_) | Op::Tcgen05Commit(_) | Op::Opaque { .. } => self.unknown = true,
@@ -191,8 +191,8 @@ impl Writer<'_> {
                 }
             }
             Op::CopyCursor { to, from } => self.cursors[to.index()] = self.cursors[from.index()],
-            Op::NamedBarrierSync(id) => self.steps.push(Step::Sync(id.index())),
-            Op::NamedBarrierArrive(id) => self.steps.push(Step::Signal(id.index())),
+            Op::NamedBarrierSync(id) => self.steps.push(Step::NamedBarrierSync(id.index())),
+            Op::NamedBarrierArrive(id) => self.steps.push(Step::NamedBarrierArrive(id.index())),
             Op::Copy { .. } | Op::WgmmaInit(_) | Op::Timestamp(_) => {}
         }
     }

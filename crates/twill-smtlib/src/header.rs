@@ -1,7 +1,7 @@
 //! The head of the script: its question, the meaning of an answer, the way to get one.
 
 use crate::names::inert;
-use crate::question::{Answer, Question};
+use crate::question::{ExpectedStatus, Question};
 use crate::script::Script;
 use twill_graph::{ConcurrencyWindow, Liveness, Problem};
 
@@ -37,9 +37,9 @@ pub(crate) fn write(script: &mut Script, problem: &Problem, question: &Question)
         script.comment(&format!("group {}: {}, {} warps", w.index(), group.role, group.warps));
     }
     script.command("(set-info :smt-lib-version 2.6)");
-    let status = match question.answer {
-        Some(Answer::Sat) => "sat",
-        Some(Answer::Unsat) => "unsat",
+    let status = match question.expected_status {
+        Some(ExpectedStatus::Sat) => "sat",
+        Some(ExpectedStatus::Unsat) => "unsat",
         None => "unknown",
     };
     script.command(&format!("(set-info :status {status})"));

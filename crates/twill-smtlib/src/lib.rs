@@ -26,7 +26,7 @@ mod script;
 mod size;
 mod term;
 
-pub use question::{Answer, FormulationError, Question};
+pub use question::{ExpectedStatus, FormulationError, Question};
 
 use model::Model;
 use twill_graph::Problem;

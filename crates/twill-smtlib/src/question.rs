@@ -11,15 +11,15 @@ pub struct Question {
     /// Stages: the length is at most `stages · I`. Under the paper's liveness, which depends on their
     /// number, there are exactly that many.
     pub stages: u32,
-    /// The answer that is claimed, if one is; written as the script's `:status`.
-    pub answer: Option<Answer>,
+    /// The status that is claimed, if one is; written as the script's `:status`.
+    pub expected_status: Option<ExpectedStatus>,
     /// Further lines for the head of the script.
     pub notes: Vec<String>,
 }
 
-/// The expected answer of a solver.
+/// The expected answer of a solver: `:status` in SMT-LIB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum ExpectedStatus {
     /// There is such a schedule.
     Sat,
     /// There is none.
@@ -29,7 +29,7 @@ pub enum Answer {
 impl Question {
     /// The question without a claim.
     pub fn new(interval: Cycles, stages: u32) -> Question {
-        Question { interval, stages, answer: None, notes: Vec::new() }
+        Question { interval, stages, expected_status: None, notes: Vec::new() }
     }
 
     /// `at most 2 stages`, `exactly 1 stage`.

@@ -3,7 +3,7 @@
 mod reader;
 
 use crate::term::{Term, at_most};
-use crate::{Answer, FormulationError, Question, formulation, names, size};
+use crate::{ExpectedStatus, FormulationError, Question, formulation, names, size};
 use reader::{Item, read};
 use std::collections::{BTreeMap, BTreeSet};
 use twill_graph::format::{GraphFile, MachineReference};
@@ -267,7 +267,7 @@ fn hostile_names_stay_names() {
 #[test]
 fn the_head_says_what_is_asked_and_claimed() {
     let mut question = Question::new(Cycles(2), 1);
-    question.answer = Some(Answer::Unsat);
+    question.expected_status = Some(ExpectedStatus::Unsat);
     let written = formulation(&problem("toy-attention", ModelOptions::default()), &question).unwrap();
     let head = written.lines().next().unwrap();
     assert!(head.ends_with("with initiation interval I = 2 and at most 1 stage?"), "{head}");

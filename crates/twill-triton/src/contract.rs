@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::tile::{FUSED, Kind, Operand, Origin, Role, TileId, TileLoop, TileOperation};
+use crate::tile::{FUSED, Operand, Origin, Role, TileId, TileLoop, TileOpKind, TileOperation};
 
 /// The loop with every floating-point multiply that feeds only one add or subtract of the same shape, in the same
 /// iteration, made one operation with it. The new operation stands where the add stood and has its name.
@@ -21,7 +21,7 @@ pub fn contract(tile_loop: &TileLoop) -> TileLoop {
         let (name, recipe) = FUSED;
         let multiply = &tile_loop.operations[*multiply];
         let fused = &mut result.operations[*add];
-        fused.kind = Kind::Elementwise { name, recipe };
+        fused.kind = TileOpKind::Elementwise { name, recipe };
         fused.operands.retain(|operand| operand.tiles.first().copied() != multiply.result);
         fused.operands.splice(0..0, multiply.operands.iter().cloned());
         fused.statements.splice(0..0, multiply.statements.iter().copied());
@@ -31,7 +31,7 @@ pub fn contract(tile_loop: &TileLoop) -> TileLoop {
 }
 
 fn is_named(op: &TileOperation, names: &[&str]) -> bool {
-    matches!(op.kind, Kind::Elementwise { name, recipe } if names.contains(&name) && recipe == FUSED.1)
+    matches!(op.kind, TileOpKind::Elementwise { name, recipe } if names.contains(&name) && recipe == FUSED.1)
 }
 
 /// The multiplication that gives an operand of an add, if it can be made one with it.

@@ -11,7 +11,7 @@ use crate::mlir::{Attribute, Module, OperationId, ParseError};
 
 /// An operation of a kernel: its place in the TTIR and in the Python source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct OperationLocation {
     /// The file of the TTIR.
     pub file: String,
     /// The line in it, from one.
@@ -22,7 +22,7 @@ pub struct Place {
     pub source: Option<Source>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for OperationLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: `{}`", self.file, self.line, self.operation)?;
         match &self.source {
@@ -32,11 +32,11 @@ impl fmt::Display for Place {
     }
 }
 
-impl Place {
+impl OperationLocation {
     /// The place of an operation.
-    pub fn of(module: &Module, id: OperationId) -> Box<Place> {
+    pub fn of(module: &Module, id: OperationId) -> Box<OperationLocation> {
         let operation = module.operation(id);
-        Box::new(Place {
+        Box::new(OperationLocation {
             file: module.file().to_owned(),
             line: operation.line,
             operation: describe(module, id),
@@ -113,7 +113,7 @@ pub enum Error {
     )]
     ZeroTrips {
         /// The loop.
-        place: Box<Place>,
+        place: Box<OperationLocation>,
         /// First value.
         lower: i128,
         /// Bound.
@@ -125,7 +125,7 @@ pub enum Error {
     #[error("{place}: the shape of {kind} is not known at compile time; make every extent of a tile a tl.constexpr")]
     DynamicShape {
         /// The operation.
-        place: Box<Place>,
+        place: Box<OperationLocation>,
         /// The type.
         kind: String,
     },
@@ -135,7 +135,7 @@ pub enum Error {
     )]
     TileTooLarge {
         /// The operation.
-        place: Box<Place>,
+        place: Box<OperationLocation>,
         /// The type.
         kind: String,
         /// The limit.
@@ -147,7 +147,7 @@ pub enum Error {
     )]
     ElementType {
         /// The operation.
-        place: Box<Place>,
+        place: Box<OperationLocation>,
         /// The element type.
         element: String,
     },
@@ -157,7 +157,7 @@ pub enum Error {
     )]
     DotOperands {
         /// The MMA.
-        place: Box<Place>,
+        place: Box<OperationLocation>,
         /// Element type of the left operand.
         left: String,
         /// Element type of the right operand.
@@ -171,7 +171,7 @@ pub enum Error {
     )]
     UnsupportedOperation {
         /// The operation.
-        place: Box<Place>,
+        place: Box<OperationLocation>,
     },
     /// Branches around tiles.
     #[error(
@@ -179,13 +179,13 @@ pub enum Error {
     )]
     ControlFlow {
         /// The operation.
-        place: Box<Place>,
+        place: Box<OperationLocation>,
     },
     /// A call of a function that was not inlined.
     #[error("{place}: a call inside the loop is not supported; let Triton inline the function (no noinline=True)")]
     Call {
         /// The call.
-        place: Box<Place>,
+        place: Box<OperationLocation>,
     },
     /// The rows of a loop's tiles do not divide.
     #[error(
@@ -260,7 +260,7 @@ pub enum Error {
     )]
     ProgramsPartWays {
         /// The loop.
-        place: Box<Place>,
+        place: Box<OperationLocation>,
         /// Its name.
         name: String,
         /// The axis asked for.
@@ -279,9 +279,9 @@ pub enum Error {
     },
     /// The loop cannot be made one over tiles of another size.
     #[error("{place}: the loop takes no other step: {why}; leave --retile-loop out")]
-    Step {
+    RetileLoop {
         /// The operation that is in the way.
-        place: Box<Place>,
+        place: Box<OperationLocation>,
         /// Why.
         why: String,
     },
@@ -289,7 +289,7 @@ pub enum Error {
     #[error("{place}: {error}")]
     Cost {
         /// The operation.
-        place: Box<Place>,
+        place: Box<OperationLocation>,
         /// Why.
         error: Box<CostError>,
     },
@@ -305,7 +305,7 @@ pub enum Error {
 
 impl Error {
     /// The operation that it is about, if it is about one.
-    pub fn place(&self) -> Option<&Place> {
+    pub fn place(&self) -> Option<&OperationLocation> {
         match self {
             Error::ZeroTrips { place, .. }
             | Error::DynamicShape { place, .. }
@@ -316,7 +316,7 @@ impl Error {
             | Error::ControlFlow { place, .. }
             | Error::Call { place, .. }
             | Error::ProgramsPartWays { place, .. }
-            | Error::Step { place, .. }
+            | Error::RetileLoop { place, .. }
             | Error::Cost { place, .. } => Some(place),
             _ => None,
         }

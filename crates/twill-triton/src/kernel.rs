@@ -12,7 +12,7 @@ mod varies;
 mod views;
 mod wrapped;
 
-use crate::error::{Error, Place};
+use crate::error::{Error, OperationLocation};
 use crate::mlir::{self, Attribute, ForLoop, Module, OperationId, ValueId};
 pub use crate::operations::is_conversion;
 pub use crate::polynomial::{Polynomial, Symbol};
@@ -139,7 +139,7 @@ fn check_trips(module: &Module, parts: &ForLoop<'_>) -> Result<(), Error> {
     if let [Some(lower), Some(upper), Some(step)] = constants
         && lower >= upper
     {
-        return Err(Error::ZeroTrips { place: Place::of(module, parts.operation), lower, upper, step });
+        return Err(Error::ZeroTrips { place: OperationLocation::of(module, parts.operation), lower, upper, step });
     }
     Ok(())
 }

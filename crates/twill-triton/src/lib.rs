@@ -41,7 +41,7 @@ pub mod tile;
 
 pub use contract::contract;
 pub use cta_coarsening::{CtaCoarsening, coarsening};
-pub use error::{Error, Place};
+pub use error::{Error, OperationLocation};
 pub use kernel::Kernel;
 pub use lower::{Lowered, Options, Stands, lower, lower_parts};
 pub use sub_tile::sub_tile;

@@ -31,7 +31,7 @@ use crate::contract::contract;
 use crate::cta_coarsening::{CtaCoarsening, coarsening};
 use crate::error::Error;
 use crate::sub_tile::sub_tile;
-use crate::tile::{Axis, Kind, Split, TileLoop};
+use crate::tile::{Axis, Split, TileLoop, TileOpKind};
 
 pub use staging::Stands;
 
@@ -75,7 +75,7 @@ impl Options {
 }
 
 fn usual_sub_tiles(l: &TileLoop, machine: &Machine) -> u32 {
-    let has_dots = l.operations().iter().any(|op| matches!(op.kind, Kind::Dot { .. }));
+    let has_dots = l.operations().iter().any(|op| matches!(op.kind, TileOpKind::Dot { .. }));
     let rows = l.rows().filter(|_| has_dots).unwrap_or(0);
     saturate::<u32>(rows / machine.sub_tile_rows().max(1)).max(1)
 }
@@ -109,7 +109,7 @@ impl Lowered {
             let Stands::Tile(id) = *stands else { return None };
             let operation = self.tiles.operation(id);
             let tile = self.tiles.tile(operation.result?);
-            let alike = matches!(operation.kind, Kind::Load(_)) && !tile.differs.contains(Axis::X);
+            let alike = matches!(operation.kind, TileOpKind::Load(_)) && !tile.differs.contains(Axis::X);
             alike.then_some(priced.traffic.global)
         });
         loads.sum()
@@ -130,7 +130,7 @@ pub fn lower(tile_loop: &TileLoop, machine: &Machine, options: &Options) -> Resu
 /// As [`lower`].
 pub fn lower_parts(tile_loop: &TileLoop, machine: &Machine, options: &Options) -> Result<Lowered, Error> {
     let prepared = options.prepare(tile_loop, machine)?;
-    let lowering = Lowering { tile_loop: &prepared, machine, whole_vectors: !prepared.has_planes() };
+    let lowering = LoopLowering { tile_loop: &prepared, machine, whole_vectors: !prepared.has_planes() };
     let staged = staging::stage(&lowering);
     let operations = staged.operations(&lowering)?;
     let dependences = dependences::all(&lowering, &staged, &operations);
@@ -141,7 +141,7 @@ pub fn lower_parts(tile_loop: &TileLoop, machine: &Machine, options: &Options) -
 }
 
 /// The input of every step of lowering.
-pub(crate) struct Lowering<'a> {
+pub(crate) struct LoopLowering<'a> {
     tile_loop: &'a TileLoop,
     machine: &'a Machine,
     /// The loop has no tile of two dimensions: vectors are spread over threads like tiles.

@@ -52,7 +52,7 @@ mod walk;
 pub use ast::{Block, BlockId, Definition, Module, Operation, OperationId, Region, RegionId, Use, Value, ValueId};
 pub use attributes::{Attribute, Attributes, FloatValue};
 pub(crate) use edit::NewOperation;
-pub use error::{Lookalike, ParseError, Place};
+pub use error::{FileLineColumn, Lookalike, ParseError};
 pub use location::{FilePosition, SourceLocation};
 pub use loops::ForLoop;
 pub use parser::{NESTING_LIMIT, parse};

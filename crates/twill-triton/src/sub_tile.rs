@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 
 use crate::error::Error;
-use crate::tile::{Kind, Operand, Origin, Role, Split, Tile, TileId, TileLoop, TileOperation, ValueId};
+use crate::tile::{Operand, Origin, Role, Split, Tile, TileId, TileLoop, TileOpKind, TileOperation, ValueId};
 
 /// The loop cut into `count` sub-tiles; the loop itself if `count` is 1.
 ///
@@ -64,11 +64,14 @@ fn shared_out(l: &TileLoop, count: u32) -> BTreeSet<TileId> {
             split && is_whole(l, operand) && shape.is_none_or(|shape| *shape == operand.shape)
         };
         let can_be = match op.kind {
-            Kind::Dot { .. } => shape.is_some_and(|shape| divides(shape)),
-            Kind::Elementwise { .. } | Kind::Convert | Kind::Store(_) | Kind::AtomicReduce(_) => {
+            TileOpKind::Dot { .. } => shape.is_some_and(|shape| divides(shape)),
+            TileOpKind::Elementwise { .. }
+            | TileOpKind::Convert
+            | TileOpKind::Store(_)
+            | TileOpKind::AtomicReduce(_) => {
                 op.operands.iter().any(|operand| operand.role == Role::Input && goes_on(operand))
             }
-            Kind::Load(_) | Kind::Reduce { .. } => false,
+            TileOpKind::Load(_) | TileOpKind::Reduce { .. } => false,
         };
         if can_be {
             found.insert(TileId::new(index));

@@ -15,7 +15,7 @@ use twill_graph::saturate;
 
 use twill_graph::Source;
 
-use crate::error::Place;
+use crate::error::OperationLocation;
 use crate::mlir;
 
 pub use crate::grid::{Axes, Axis, Split};
@@ -160,7 +160,7 @@ pub enum Combine {
 
 /// The kind of a tile operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TileOpKind {
     /// MMA, added to its accumulator operand if it has one.
     Dot {
         /// The type of the tensor core's operands.
@@ -196,7 +196,7 @@ pub struct TileOperation {
     /// The Python variable that its result is assigned to, or what comes nearest to it.
     pub variable: String,
     /// Its action.
-    pub kind: Kind,
+    pub kind: TileOpKind,
     /// The tiles that it reads.
     pub operands: Vec<Operand>,
     /// The tile that it computes.
@@ -205,7 +205,7 @@ pub struct TileOperation {
     /// all share it.
     pub sub_tile: Option<u32>,
     /// Where it stands.
-    pub place: Box<Place>,
+    pub place: Box<OperationLocation>,
     /// The operations of the TTIR that it stands for, in the order of the text.
     pub statements: Vec<mlir::OperationId>,
 }
@@ -219,17 +219,17 @@ impl TileOperation {
     /// Its kind, in a word: `dot`, `exp2`, `load`.
     pub fn label(&self) -> &'static str {
         match self.kind {
-            Kind::Dot { .. } => "dot",
-            Kind::Elementwise { name, .. } => name,
-            Kind::Convert => "convert",
-            Kind::Reduce { combine: Combine::Sum, .. } => "reduce_sum",
-            Kind::Reduce { combine: Combine::Product, .. } => "reduce_product",
-            Kind::Reduce { combine: Combine::Maximum, .. } => "reduce_max",
-            Kind::Reduce { combine: Combine::Minimum, .. } => "reduce_min",
-            Kind::Reduce { combine: Combine::Other, .. } => "reduce",
-            Kind::Load(_) => "load",
-            Kind::Store(_) => "store",
-            Kind::AtomicReduce(_) => "atomic",
+            TileOpKind::Dot { .. } => "dot",
+            TileOpKind::Elementwise { name, .. } => name,
+            TileOpKind::Convert => "convert",
+            TileOpKind::Reduce { combine: Combine::Sum, .. } => "reduce_sum",
+            TileOpKind::Reduce { combine: Combine::Product, .. } => "reduce_product",
+            TileOpKind::Reduce { combine: Combine::Maximum, .. } => "reduce_max",
+            TileOpKind::Reduce { combine: Combine::Minimum, .. } => "reduce_min",
+            TileOpKind::Reduce { combine: Combine::Other, .. } => "reduce",
+            TileOpKind::Load(_) => "load",
+            TileOpKind::Store(_) => "store",
+            TileOpKind::AtomicReduce(_) => "atomic",
         }
     }
 }
@@ -240,7 +240,7 @@ impl TileOperation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TileLoop {
     pub(crate) name: String,
-    pub(crate) place: Box<Place>,
+    pub(crate) place: Box<OperationLocation>,
     pub(crate) operation: mlir::OperationId,
     pub(crate) operations: Vec<TileOperation>,
     pub(crate) tiles: Vec<Tile>,
@@ -260,7 +260,7 @@ impl TileLoop {
     }
 
     /// Where the loop stands.
-    pub fn place(&self) -> &Place {
+    pub fn place(&self) -> &OperationLocation {
         &self.place
     }
 

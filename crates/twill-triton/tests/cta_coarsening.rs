@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 use twill_machine::Machine;
-use twill_triton::tile::{Axes, Axis, Kind, Origin, Role, Split, TileLoop};
+use twill_triton::tile::{Axes, Axis, Origin, Role, Split, TileLoop, TileOpKind};
 use twill_triton::{
     CtaCoarsening, Error, Kernel, Options, Stands, coarsening, contract, lower, lower_parts, read, sub_tile,
 };
@@ -43,7 +43,7 @@ fn programs_that_attend_to_the_same_keys_load_them_once() {
         assert!(lines.iter().any(|l| l == line), "{line}\n{l}");
     }
     let shared = l.operations().iter().filter(|op| op.sub_tile.is_none());
-    assert!(shared.clone().all(|op| matches!(op.kind, Kind::Load(_))) && shared.count() == 2);
+    assert!(shared.clone().all(|op| matches!(op.kind, TileOpKind::Load(_))) && shared.count() == 2);
     assert_eq!(l.operations().len(), 2 + 3 * 13);
     // Each program has queries of its own, of one value of the TTIR; nothing else is read from before the loop.
     let queries: Vec<_> = l.tiles().iter().filter(|tile| matches!(tile.origin, Origin::Invariant { .. })).collect();
@@ -120,10 +120,10 @@ fn what_is_added_up_in_global_memory_is_added_by_each_program() {
     let l = along(Axis::X, 2).prepare(&kernel.loops()[0], &h100()).unwrap();
     let shared: Vec<_> = l.operations().iter().filter(|op| op.sub_tile.is_none()).map(|op| &op.variable).collect();
     assert_eq!(shared, ["q", "lse", "do", "delta"]);
-    let atomics = l.operations().iter().filter(|op| matches!(op.kind, Kind::AtomicReduce(_)));
+    let atomics = l.operations().iter().filter(|op| matches!(op.kind, TileOpKind::AtomicReduce(_)));
     assert_eq!(atomics.map(|op| op.sub_tile).collect::<Vec<_>>(), [Some(0), Some(1)]);
     // k and v of before the loop, in the roles of left and right operand, are each program's own.
-    let dots = l.operations().iter().filter(|op| matches!(op.kind, Kind::Dot { .. }));
+    let dots = l.operations().iter().filter(|op| matches!(op.kind, TileOpKind::Dot { .. }));
     let own = dots.flat_map(|op| [Role::Left, Role::Right].map(|role| (op.sub_tile, op.operand(role).unwrap())));
     for (program, operand) in own {
         let parts = operand.tiles.iter().filter_map(|tile| l.tile(*tile).part);

@@ -23,7 +23,7 @@ fn types(module: &Module, name: &str) -> Vec<String> {
 
 fn why(text: &str, step: u64) -> String {
     match with_step(text, step) {
-        Err(Error::Step { why, .. }) => why,
+        Err(Error::RetileLoop { why, .. }) => why,
         other => panic!("{other:?}"),
     }
 }

@@ -32,7 +32,7 @@ SHORT = ("machine", "output", "name", "only", "repeat_check", "format", "quiet")
 
 def main(words: Sequence[str] | None = None) -> int:
     """Runs the command with these words, by default those of this process; its exit code."""
-    told = parser().parse_args(words)
+    told = parser().parse(words)
     say = (lambda text: None) if told.quiet else progress
     try:
         found, *again = calibrate_times(1 + told.repeat_check, told.machine, told.only, told.launches, say)

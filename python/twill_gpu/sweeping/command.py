@@ -31,7 +31,7 @@ SHORT = ("machine", "signature", "constexpr", "option", "solve", "time_limit", "
 
 def main(words: Sequence[str] | None = None) -> int:
     """Runs the command with these words, by default those of this process; its exit code."""
-    told = parser().parse_args(words)
+    told = parser().parse(words)
     try:
         found = _sweep(told)
         _write(found, told)

@@ -20,7 +20,7 @@ from .launch_time import of_kernel
 FIT, SOLVE, SIMULATE, MEASURE = "fit", "solve", "simulate", "measure"
 
 REPORT = 400
-"""Columns of a report, so many that it breaks no line."""
+"""Columns of a report: enough that it breaks no line."""
 
 Outcome = dict[str, Any]
 

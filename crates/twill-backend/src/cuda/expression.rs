@@ -195,7 +195,7 @@ impl Expressions<'_> {
                 let is_bit = value.element == Type::Integer(1);
                 let load = if want.is_in_vectors() { "ld_shared_v4" } else { "ld_shared" };
                 if slot.transposed {
-                    let get = format!("ld_shared<{element}>(from.address(e.column(), e.row()))");
+                    let get = format!("ld_shared_element<{element}>(from.address(e.column(), e.row()))");
                     let name = want.name();
                     let text = format!("each<{element}, {name}>([from = {tile}](auto e) {{ return {get}; }})");
                     return Ok((text, want.clone()));

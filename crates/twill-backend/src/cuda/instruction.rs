@@ -48,8 +48,8 @@ pub(super) fn definitions(kernel: &WarpProgram) -> Result<String, Error> {
     let mut used = BTreeSet::new();
     for group in &kernel.groups {
         let mut error = None;
-        visit(&group.body, &mut |action| {
-            if let Op::Wgmma { to, left, right, .. } = action {
+        visit(&group.body, &mut |op| {
+            if let Op::Wgmma { to, left, right, .. } = op {
                 match of(kernel, group, &group.variables[to.index()], left, right) {
                     Ok(one) => drop(used.insert(one)),
                     Err(why) => error = Some(why),

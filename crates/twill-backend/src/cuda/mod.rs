@@ -9,6 +9,7 @@
 //! | `fragment` | how threads hold tiles, as types of `twill.cuh` |
 //! | `instruction` | the MMAs that the kernel uses |
 //! | `tensor_memory` | Blackwell's MMAs and the memory of their results |
+//! | `tensor_map` | tensor maps of TMA, and their boxes |
 //! | `host` | the entry from C, which makes tensor maps and launches |
 //! | `wave_sync` | soft grid barrier (wave sync) |
 //! | `names` | what C++ calls things |
@@ -30,6 +31,7 @@ mod operation;
 mod rows;
 mod source;
 mod storage;
+mod tensor_map;
 mod tensor_memory;
 mod tiles;
 mod trace;
@@ -37,8 +39,8 @@ mod wave_sync;
 
 use crate::gluon::Header;
 use crate::listing::Listing;
-pub use host::Boxes;
 use std::collections::BTreeMap;
+pub use tensor_map::Boxes;
 use twill_codegen::Checked;
 use twill_codegen::Error;
 use twill_codegen::ir::Descriptor;
@@ -64,7 +66,7 @@ pub fn headers(kernel: &Checked) -> Vec<(&'static str, &'static str)> {
     if kernel.cluster.is_some() {
         headers.push(("twill_cluster.cuh", CLUSTER_PRIMITIVES));
     }
-    if kernel.tiling.wave_sync {
+    if kernel.tile_scheduler.wave_sync {
         headers.push(("twill_wave_sync.cuh", WAVE_SYNC_PRIMITIVES));
     }
     headers

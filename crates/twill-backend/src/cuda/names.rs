@@ -71,6 +71,26 @@ pub(super) fn unsigned(kind: &Type) -> &'static str {
     }
 }
 
+/// A parameter of the entry: what the entry itself calls things gets an underscore after it.
+pub(super) fn parameter_of_entry(text: &str) -> String {
+    const RESERVED: [&str; 13] = [
+        "cta_count",
+        "ctas",
+        "describe",
+        "device",
+        "failed",
+        "grid",
+        "multiprocessors",
+        "refuse",
+        "restrict",
+        "stream",
+        "unfit",
+        "why",
+        "zeros",
+    ];
+    if RESERVED.contains(&text) { format!("{text}_") } else { name(text) }
+}
+
 /// What this back end cannot write.
 pub(super) fn missing(what: String) -> Error {
     Error::NotInCuda { what }
@@ -211,7 +231,7 @@ mod tests {
             assert_eq!(name(taken), format!("{taken}_"));
         }
         // What groups call their own locals: nothing of the kernel's gets one of these names.
-        for own in ["tile_at_", "step_to_", "other_ctas_", "record_", "whole_1_", "part_1_"] {
+        for own in ["tile_at_", "step_to_", "wave_sync_", "record_", "whole_1_", "part_1_"] {
             let stem = own.trim_end_matches('_');
             assert_eq!(name(stem), stem);
         }

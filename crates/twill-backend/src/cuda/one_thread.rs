@@ -11,7 +11,7 @@ pub(super) fn is_one_thread(kernel: &WarpProgram, group: &Group) -> bool {
 
 /// What is said about the first thing that a group does for which one thread is not enough.
 pub(super) fn beyond_one_thread(group: &Group) -> Option<&Note> {
-    let by_one = |action: &Op| match action {
+    let by_one = |op: &Op| match op {
         Op::Let { value, .. } => value.shape.is_empty(),
         Op::Copy { to, .. } => group.variables[to.index()].shape.is_empty(),
         Op::TmaLoad { .. }
@@ -23,7 +23,7 @@ pub(super) fn beyond_one_thread(group: &Group) -> Option<&Note> {
     };
     fn first<'n>(nodes: &'n [Node], by_one: &impl Fn(&Op) -> bool) -> Option<&'n Note> {
         nodes.iter().find_map(|node| match node {
-            Node::Op(action, note) => (!by_one(action)).then_some(note),
+            Node::Op(op, note) => (!by_one(op)).then_some(note),
             _ => node.blocks().into_iter().find_map(|nodes| first(nodes, by_one)),
         })
     }

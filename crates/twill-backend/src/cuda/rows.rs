@@ -15,7 +15,7 @@ pub(super) fn layouts_in_rows(group: &Group) -> Vec<Option<Layout>> {
     let found = of_variables(group, Reach::Tiles);
     let anew = inlined(group, &found);
     let mut wishes = Wishes { group, chosen: vec![None; found.len()], found, anew };
-    visit(&group.body, &mut |action| match action {
+    visit(&group.body, &mut |op| match op {
         Op::Let { to, value } => {
             if let Some(layout) = wishes.own(value) {
                 wishes.choose(*to, &layout);

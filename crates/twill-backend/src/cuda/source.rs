@@ -37,7 +37,7 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> Result<String, Err
     if kernel.cluster.is_some() {
         out.push_str("#include \"twill_cluster.cuh\"\n");
     }
-    if kernel.tiling.wave_sync {
+    if kernel.tile_scheduler.wave_sync {
         out.push_str("#include \"twill_wave_sync.cuh\"\n");
     }
     out.push_str("#ifndef __CUDACC_RTC__\n#include \"kernel.h\"\n#endif\n\nnamespace twill {\n");

@@ -44,7 +44,7 @@ pub(super) fn tmem_tiles(kernel: &WarpProgram, address: u64) -> Result<String, E
     let mut out = format!(
         "
 // Tensor memory, and the barrier of the last MMA.
-TWILL u32 tensor_memory() {{ return __shfl_sync(~0u, ld_shared<u32>(shared_at({address})), 0); }}
+TWILL u32 tensor_memory() {{ return __shfl_sync(~0u, ld_shared_element<u32>(shared_at({address})), 0); }}
 TWILL u32 last_mma() {{ return shared_at({}); }}
 ",
         address + ADDRESS
@@ -69,7 +69,7 @@ pub(super) fn begin_of_group() -> String {
 
 /// What stands at the end of a group that starts MMAs.
 pub(super) fn end_of_group(group: &Group) -> Option<&'static str> {
-    let mmas = |action: &Op| matches!(action, Op::Tcgen05Mma(_));
+    let mmas = |op: &Op| matches!(op, Op::Tcgen05Mma(_));
     any(&group.body, mmas).then_some("tcgen05_wait_all(last_mma());")
 }
 

@@ -7,8 +7,8 @@ pub(super) const SYNTAX: Syntax = Syntax { division: "/", minimum: "minimum", an
 
 /// From a tile's number to the program that it is.
 pub(super) fn order(kernel: &WarpProgram) -> String {
-    let columns = kernel.tiling.columns().print(SYNTAX);
-    let order = kernel.tiling.program_of();
+    let columns = kernel.tile_scheduler.columns().print(SYNTAX);
+    let order = kernel.tile_scheduler.program_of();
     let named = order.named.iter().map(|(name, formula)| format!("  const int {name} = {};\n", formula.print(SYNTAX)));
     let program = order.program.each_ref().map(|formula| formula.print(SYNTAX)).join(", ");
     format!(
@@ -27,20 +27,20 @@ TWILL program_ids program_of(int tile, int programs_x, int programs_y, int progr
 {}  return {{{program}}};
 }}
 {}",
-        kernel.tiling.tile_count().print(SYNTAX),
+        kernel.tile_scheduler.tile_count().print(SYNTAX),
         order.note,
         named.collect::<String>(),
-        if walks(kernel) { walk(&columns) } else { String::new() }
+        if is_stepped(kernel) { step_to_next(&columns) } else { String::new() }
     )
 }
 
 /// Whether CTAs go from program to program without dividing: the digits of a tile's number are those of its program.
-fn walks(kernel: &WarpProgram) -> bool {
-    kernel.tiling.persistent && kernel.tiling.order == TileOrder::Linear
+fn is_stepped(kernel: &WarpProgram) -> bool {
+    kernel.tile_scheduler.persistent && kernel.tile_scheduler.order == TileOrder::Linear
 }
 
-/// From a program to the one of a tile so many further.
-fn walk(columns: &str) -> String {
+/// From a program to the one of a tile N further.
+fn step_to_next(columns: &str) -> String {
     format!(
         "
 /// As many tiles further as `step` is one: a sum of digits, so that nothing is divided between tiles.
@@ -68,16 +68,16 @@ pub(super) fn head(kernel: &WarpProgram, code: &str) -> Vec<(usize, String, &'st
     let used: Vec<_> =
         ["x", "y", "z"].into_iter().enumerate().filter(|(_, name)| code.contains(&format!("program_{name}"))).collect();
     let program_of = |tile: &str| format!("program_of({tile}, programs_x, programs_y, programs_z);");
-    let walks = walks(kernel) && !used.is_empty();
+    let is_stepped = is_stepped(kernel) && !used.is_empty();
     let mut lines = Vec::new();
-    if walks {
+    if is_stepped {
         lines.push((1, format!("program_ids program = {}", program_of("blockIdx.x")), ""));
         lines.push((1, format!("const program_ids step = {}", program_of("gridDim.x")), ""));
     }
-    if kernel.tiling.persistent {
-        let next = if walks { ", move_on(program, step, programs_x, programs_y)" } else { "" };
+    if kernel.tile_scheduler.persistent {
+        let next = if is_stepped { ", move_on(program, step, programs_x, programs_y)" } else { "" };
         let count = "tile_count(programs_x, programs_y, programs_z)";
-        lines.push(if kernel.tiling.serpentine().is_some() {
+        lines.push(if kernel.tile_scheduler.serpentine().is_some() {
             let first = "int tile_at_ = blockIdx.x, step_to_ = 2 * int(gridDim.x - blockIdx.x) - 1";
             let next = "tile_at_ += step_to_, step_to_ = 2 * int(gridDim.x) - step_to_";
             (1, format!("for ({first}; tile_at_ < {count}; {next}) {{"), "waves of tiles in serpentine order")
@@ -88,11 +88,11 @@ pub(super) fn head(kernel: &WarpProgram, code: &str) -> Vec<(usize, String, &'st
         lines.push((1, "{".to_owned(), ""));
         lines.push((2, "const int tile_at_ = blockIdx.x;".to_owned(), ""));
     }
-    if !used.is_empty() && !walks {
+    if !used.is_empty() && !is_stepped {
         lines.push((2, format!("const program_ids program = {}", program_of("tile_at_")), ""));
     }
     for (axis, name) in used {
-        let count = kernel.tiling.cta_coarsening[axis];
+        let count = kernel.tile_scheduler.cta_coarsening[axis];
         if count == 1 {
             lines.push((2, format!("const int program_{name} = program.{name};"), ""));
             continue;

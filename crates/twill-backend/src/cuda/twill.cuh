@@ -367,13 +367,13 @@ template <typename T, int R, int C, int BUFFER_ROWS = R, int LINE = line_of<T, C
   template <int FIRST, int COUNT> TWILL auto column_part() const { return smem_tile<T, R, COUNT, BUFFER_ROWS, LINE, FIRST_BYTE + FIRST * int(sizeof(T))>{start}; }
 };
 
-template <typename T> TWILL void st_shared(u32 address, T value) {
+template <typename T> TWILL void st_shared_element(u32 address, T value) {
   if constexpr (sizeof(T) == 8) asm volatile("st.shared.b64 [%0], %1;" ::"r"(address), "l"(*(const u64 *)&value) : "memory");
   if constexpr (sizeof(T) == 4) asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(*(const u32 *)&value) : "memory");
   if constexpr (sizeof(T) == 2) asm volatile("st.shared.b16 [%0], %1;" ::"r"(address), "h"(*(const u16 *)&value) : "memory");
   if constexpr (sizeof(T) == 1) asm volatile("st.shared.b8 [%0], %1;" ::"r"(address), "r"(u32(value)) : "memory");
 }
-template <typename T> TWILL T ld_shared(u32 address) {
+template <typename T> TWILL T ld_shared_element(u32 address) {
   u64 bits = 0;
   u32 word = 0;
   u16 half = 0;
@@ -400,7 +400,7 @@ template <typename P, typename S, typename L> TWILL void st_shared(P to, const t
     return P::rows > 1 ? to.address(row, column) : to.address(0, L::columns_held > 1 ? column : row);
   };
   if constexpr (is_half<T>::value && is_half<S>::value && L::paired) {
-    repeat<L::size / 2>([&](int i) { st_shared<u32>(address(2 * i), from.held[i]); });
+    repeat<L::size / 2>([&](int i) { st_shared_element<u32>(address(2 * i), from.held[i]); });
   } else if constexpr (sizeof(T) == 4 && sizeof(S) == 4 && L::paired) {
     // Of eight lines, each second one begins at its other half: neighbours would be stored to the same banks at once.
     constexpr bool by_halves = columns_of<L>::value % 32 == 0 && columns_of<L>::value > 0 && P::swizzled && P::line == 128;
@@ -412,7 +412,7 @@ template <typename P, typename S, typename L> TWILL void st_shared(P to, const t
       asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(to_half), "r"(*(const u32 *)&low), "r"(*(const u32 *)&high) : "memory");
     });
   } else {
-    repeat<L::size>([&](int i) { st_shared<T>(address(i), T(from[element<L>{L::row_held(i), L::column_held(i)}])); });
+    repeat<L::size>([&](int i) { st_shared_element<T>(address(i), T(from[element<L>{L::row_held(i), L::column_held(i)}])); });
   }
 }
 
@@ -463,11 +463,11 @@ template <typename T, typename L, typename P> TWILL tile<T, L> ld_shared(P from)
   };
   tile<T, L> out;
   if constexpr (is_half<T>::value && L::paired) {
-    repeat<L::size / 2>([&](int i) { out.held[i] = ld_shared<u32>(address(2 * i)); });
+    repeat<L::size / 2>([&](int i) { out.held[i] = ld_shared_element<u32>(address(2 * i)); });
   } else if constexpr (sizeof(T) == 4 && L::paired) {
     repeat<L::size / 2>([&](int i) { ld_shared_pair(address(2 * i), out.held[2 * i], out.held[2 * i + 1]); });
   } else {
-    repeat<L::size>([&](int i) { out.held[i] = ld_shared<T>(address(i)); });
+    repeat<L::size>([&](int i) { out.held[i] = ld_shared_element<T>(address(i)); });
   }
   return out;
 }
@@ -588,7 +588,7 @@ template <typename T> TWILL void cp_async_element(u32 to, const T *from, bool is
   if constexpr (sizeof(T) >= 4) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(int(sizeof(T))), "r"(is_there ? int(sizeof(T)) : 0) : "memory");
   } else {
-    st_shared<T>(to, is_there ? *from : T(0));
+    st_shared_element<T>(to, is_there ? *from : T(0));
   }
 }
 

@@ -130,7 +130,7 @@ template <int COLUMNS> TWILL void tmem_alloc(u32 at) {
 
 /// Gives them back, by the same warp.
 template <int COLUMNS> TWILL void tmem_dealloc(u32 at) {
-  asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(ld_shared<u32>(at)), "n"(COLUMNS) : "memory");
+  asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(ld_shared_element<u32>(at)), "n"(COLUMNS) : "memory");
 }
 
 /// What threads and the tensor core did to tensor memory before one side of a barrier is seen after its other side

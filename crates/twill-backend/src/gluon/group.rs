@@ -68,9 +68,9 @@ impl<'a> Printer<'a> {
         }
         let begin = &self.group.begin;
         self.nodes(1, begin);
-        let depth = if self.kernel.tiling.persistent {
+        let depth = if self.kernel.tile_scheduler.persistent {
             let tiles = "tile_count(programs_x, programs_y, programs_z)";
-            if self.kernel.tiling.serpentine().is_some() {
+            if self.kernel.tile_scheduler.serpentine().is_some() {
                 self.line(1, &format!("for wave in range(waves_of({tiles})):"), "serpentine order");
                 self.line(2, "tile = tile_of(wave)", "");
             } else {
@@ -93,7 +93,7 @@ impl<'a> Printer<'a> {
     fn programs(&mut self, depth: usize) {
         self.line(depth, "program_x, program_y, program_z = program_of(tile, programs_x, programs_y, programs_z)", "");
         for (axis, name) in ["x", "y", "z"].iter().enumerate() {
-            let count = self.kernel.tiling.cta_coarsening[axis];
+            let count = self.kernel.tile_scheduler.cta_coarsening[axis];
             if count > 1 {
                 for k in 0..count {
                     let program = format!("gl.minimum(program_{name} * {count} + {k}, programs_{name} - 1)");
@@ -117,7 +117,7 @@ impl<'a> Printer<'a> {
     fn nodes(&mut self, depth: usize, nodes: &[Node]) {
         for node in nodes {
             match node {
-                Node::Op(action, note) => self.action(depth, action, note),
+                Node::Op(op, note) => self.op(depth, op, note),
                 Node::PipelinedLoop { index, first, body } => {
                     let trips = self.trips(*index);
                     self.line(depth, &format!("for i in range({first}, {trips}):"), "steady state");
@@ -236,9 +236,9 @@ impl<'a> Printer<'a> {
         format!("{}, {}{mask}", part(pointers), part(value))
     }
 
-    fn action(&mut self, depth: usize, action: &Op, note: &Note) {
+    fn op(&mut self, depth: usize, op: &Op, note: &Note) {
         let comment = Self::comment(note);
-        let code = match action {
+        let code = match op {
             // Only CUDA is traced, and `check` refuses what no pass has a rule for.
             Op::Timestamp(_) | Op::Opaque { .. } => return,
             Op::Let { to, value } => {
@@ -335,7 +335,7 @@ impl<'a> Printer<'a> {
                 format!("mbarrier_arrive(bars, base, {}, BARRIERS_AT)", self.barrier(*barrier, *at))
             }
             Op::AdvanceCursor(cursor) => self.advance(*cursor),
-            Op::CopyCursor { to, from } => self.keep(*to, *from),
+            Op::CopyCursor { to, from } => self.copy_cursor(*to, *from),
             Op::NamedBarrierSync(id) => format!("named_barrier_sync({}, {})", FIRST_NAMED + id.0, self.threads()),
             Op::NamedBarrierArrive(id) => format!("named_barrier_arrive({}, {})", FIRST_NAMED + id.0, self.threads()),
         };
@@ -384,7 +384,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn keep(&self, to: CursorId, from: CursorId) -> String {
+    fn copy_cursor(&self, to: CursorId, from: CursorId) -> String {
         let (to, from) = (&self.group.cursors[to.index()], &self.group.cursors[from.index()]);
         let mut lines = Vec::new();
         if to.slots > 1 {

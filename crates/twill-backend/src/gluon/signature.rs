@@ -148,7 +148,7 @@ fn is_false(value: &bool) -> bool {
 impl Signature {
     /// The signature of a kernel's Gluon function.
     pub fn new(kernel: &Checked, header: &Header) -> Signature {
-        let sum = |f: fn(&twill_codegen::ir::Loop) -> i64| kernel.loops.iter().map(f).sum::<i64>();
+        let sum = |f: fn(&twill_codegen::ir::LoopMetadata) -> i64| kernel.loops.iter().map(f).sum::<i64>();
         Signature {
             format: "twill-kernel",
             version: 1,
@@ -162,12 +162,12 @@ impl Signature {
             constants: constants(kernel),
             barriers_at: -1,
             grid: Grid {
-                kind: if kernel.tiling.persistent { "persistent" } else { "one_per_program" },
-                cta_coarsening: kernel.tiling.cta_coarsening,
+                kind: if kernel.tile_scheduler.persistent { "persistent" } else { "one_per_program" },
+                cta_coarsening: kernel.tile_scheduler.cta_coarsening,
                 ctas_per_sm: 1,
                 cluster: Some(kernel.ctas_per_cluster()).filter(|ctas| *ctas > 1),
-                serpentine: kernel.tiling.serpentine(),
-                ctas: kernel.tiling.cta_counts(),
+                serpentine: kernel.tile_scheduler.serpentine(),
+                ctas: kernel.tile_scheduler.cta_counts(),
             },
             threads: None,
             shared_memory: None,

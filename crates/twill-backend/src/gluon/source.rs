@@ -139,7 +139,7 @@ def unsigned(x):
         return x
 ";
 
-/// PingPong on the tensor core.
+/// Ping-pong on the tensor core.
 const NAMED: &str = "
 
 @gluon.constexpr_function
@@ -164,7 +164,7 @@ def named_barrier_arrive(BARRIER: gl.constexpr, THREADS: gl.constexpr):
 ";
 
 fn has_reduce(kernel: &WarpProgram) -> bool {
-    let reduces = |action: &Op| matches!(action, Op::TmaStore { reduce: Some(_), .. });
+    let reduces = |op: &Op| matches!(op, Op::TmaStore { reduce: Some(_), .. });
     kernel.groups.iter().any(|group| any(&group.body, reduces))
 }
 
@@ -182,7 +182,7 @@ const SYNTAX: Syntax = Syntax { division: "//", minimum: "gl.minimum", and: "and
 
 /// The tile scheduler: from a tile's number to the program that it is, and the tiles of a CTA.
 fn tile_order(kernel: &WarpProgram) -> String {
-    let order = kernel.tiling.program_of();
+    let order = kernel.tile_scheduler.program_of();
     let named = order.named.iter().map(|(name, formula)| format!("    {name} = {}\n", formula.print(SYNTAX)));
     let program = order.program.each_ref().map(|formula| formula.print(SYNTAX)).join(", ");
     let mut text = format!(
@@ -198,13 +198,13 @@ def program_of(tile, programs_x, programs_y, programs_z):
     columns = {}
 {}    return {program}
 ",
-        kernel.tiling.tile_count().print(SYNTAX),
+        kernel.tile_scheduler.tile_count().print(SYNTAX),
         order.note,
-        kernel.tiling.columns().print(SYNTAX),
+        kernel.tile_scheduler.columns().print(SYNTAX),
         named.collect::<String>(),
     );
-    if kernel.tiling.serpentine().is_some() {
-        let tile = kernel.tiling.tile_of_wave().print(SYNTAX);
+    if kernel.tile_scheduler.serpentine().is_some() {
+        let tile = kernel.tile_scheduler.tile_of_wave().print(SYNTAX);
         text.push_str(&format!(
             "
 

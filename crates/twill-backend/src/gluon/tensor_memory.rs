@@ -44,7 +44,7 @@ pub(super) fn is_short_of_registers(kernel: &WarpProgram, group: &Group, body: &
         let is_one = slot.at.is_none_or(|at| group.cursors[at.index()].slots == 1);
         is_one && !kernel.buffers[slot.buffer.index()].is_tensor()
     };
-    let has_fixed = |action: &Op| match action {
+    let has_fixed = |op: &Op| match op {
         Op::Tcgen05Mma(mma) => is_fixed(&mma.left) || is_fixed(&mma.right),
         _ => false,
     };

@@ -19,8 +19,8 @@
 
 use super::error::ProtocolError;
 use super::limits::Limits;
-use super::program::Program;
 use super::system::{Access, Event, Iteration, Node, System};
+use super::unrolled::UnrolledSystem;
 use std::fmt;
 use twill_graph::saturate;
 
@@ -92,7 +92,7 @@ pub(super) fn cases(system: &System, limits: &Limits) -> Result<Vec<Case>, Proto
             let few = self::small(loops, constants, slots, most);
             Case { tiles: every_three(few.len()).into_iter().map(|at| few[at].clone()).collect() }
         });
-        found.extend(long.filter(|case| Program::new(system, case, limits.events).is_ok()).take(1));
+        found.extend(long.filter(|case| UnrolledSystem::new(system, case, limits.events).is_ok()).take(1));
     }
     found.sort_by_key(|case| (case.tiles.iter().flatten().sum::<u32>() as usize + 2 * case.tiles.len(), case.clone()));
     found.dedup();

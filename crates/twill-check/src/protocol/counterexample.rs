@@ -8,7 +8,7 @@ use std::fmt;
 pub struct Moment {
     /// Its column; asynchronous units have the last one.
     pub column: usize,
-    /// The action.
+    /// The operation.
     pub text: String,
     /// It is among the last, or among the last that touch the slot or barrier at fault.
     pub matters: bool,

@@ -1,4 +1,4 @@
-//! The faults, in the numbers of a [`Program`](super::program::Program).
+//! The faults, in the numbers of an [`UnrolledSystem`](super::unrolled::UnrolledSystem).
 
 /// An asynchronous user of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@
 //! # Method
 //!
 //! 1. Trip counts are fixed to those that stand for all (`cases.rs` says why they do), so that every process becomes a
-//!    list of actions (`program.rs`); what an action or the end of an asynchronous operation does, and what must not
+//!    list of operations (`unrolled.rs`); what an operation or the end of an asynchronous operation does, and what must not
 //!    happen, is in one place (`machine.rs`).
 //! 2. One run with vector clocks proves all interleavings of a case at once, if the order that matters is forced
 //!    (`order.rs` says what is demanded and why that is enough). Correct programs pass here, in time linear in their length.
@@ -45,11 +45,11 @@ mod limits;
 mod machine;
 mod mutants;
 mod order;
-mod program;
 mod replay;
 mod search;
 mod structure;
 mod system;
+mod unrolled;
 mod uses;
 mod verify;
 mod witness;

@@ -26,8 +26,8 @@
 
 use super::clock::{Clock, Epoch, join};
 use super::fault::Fault;
-use super::machine::{Machine, State, Step};
-use super::program::Action;
+use super::machine::{Machine, State, Transition};
+use super::unrolled::ProtocolOp;
 use super::uses::{Access, Uses};
 use twill_graph::saturate;
 
@@ -35,16 +35,16 @@ use twill_graph::saturate;
 #[derive(Debug)]
 pub(super) enum Doubt {
     /// It is wrong itself.
-    Fault(Vec<Step>, Fault),
+    Fault(Vec<Transition>, Fault),
     /// Something may come sooner or later than it did. These steps, taken first, should show it.
-    Unordered(Vec<Step>),
+    Unordered(Vec<Transition>),
 }
 
 struct Run<'m, 'a> {
     machine: &'m Machine<'a>,
     state: State,
     /// Steps with their epochs and clocks.
-    steps: Vec<(Step, Epoch)>,
+    steps: Vec<(Transition, Epoch)>,
     clocks: Vec<Clock>,
     /// The past of each process's next event.
     now: Vec<Clock>,
@@ -62,8 +62,8 @@ struct Run<'m, 'a> {
 
 /// Runs the program once, and says why that is not enough, if it is not.
 pub(super) fn prove(machine: &Machine<'_>) -> Result<(), Doubt> {
-    let program = machine.program;
-    let (processes, slots) = (program.actions.len(), program.slots.len());
+    let unrolled = machine.unrolled;
+    let (processes, slots) = (unrolled.ops.len(), unrolled.slots.len());
     let lists = |count: usize| vec![Vec::new(); count];
     let mut run = Run {
         machine,
@@ -72,9 +72,9 @@ pub(super) fn prove(machine: &Machine<'_>) -> Result<(), Doubt> {
         clocks: Vec::new(),
         now: vec![vec![0; 3 * processes + slots]; processes],
         uses: Uses::new(slots, 3 * processes),
-        arrivals: lists(program.barriers.len()),
-        waits: vec![Vec::new(); program.barriers.len()],
-        named: lists(program.system.named_barriers.len()),
+        arrivals: lists(unrolled.barriers.len()),
+        waits: vec![Vec::new(); unrolled.barriers.len()],
+        named: lists(unrolled.system.named_barriers.len()),
         issued: [lists(processes), lists(processes)],
         finished: [lists(processes), lists(processes)],
     };
@@ -90,39 +90,39 @@ impl Run<'_, '_> {
     /// Every process goes as far as it can, then everything asynchronous ends. False if nothing happened.
     fn round(&mut self) -> Result<bool, Doubt> {
         let before = self.steps.len();
-        let program = self.machine.program;
-        for p in 0..program.actions.len() {
-            while self.machine.enabled(&self.state, Step::Do(p)) {
+        let unrolled = self.machine.unrolled;
+        for p in 0..unrolled.ops.len() {
+            while self.machine.enabled(&self.state, Transition::Do(p)) {
                 self.perform(p)?;
             }
         }
-        for slot in 0..program.slots.len() {
+        for slot in 0..unrolled.slots.len() {
             if let Some((p, at)) = self.machine.loading(&self.state, slot) {
                 let (epoch, issued) = self.uses.last_load(slot);
                 let clock = self.clocks[issued].clone();
-                let barriers: &[usize] = match &program.actions[p][at] {
-                    Action::Load { barrier, .. } => std::slice::from_ref(barrier),
+                let barriers: &[usize] = match &unrolled.ops[p][at] {
+                    ProtocolOp::Load { barrier, .. } => std::slice::from_ref(barrier),
                     _ => &[],
                 };
-                self.finish(Step::FinishLoad(slot), epoch, clock, barriers)?;
+                self.finish(Transition::FinishLoad(slot), epoch, clock, barriers)?;
             }
         }
-        for p in 0..program.actions.len() {
+        for p in 0..unrolled.ops.len() {
             while let Some(&at) = self.machine.mmas_in_flight(&self.state, p).first() {
-                let signals: &[usize] = match &program.actions[p][at] {
-                    Action::Mma { signals, .. } => signals,
+                let signals: &[usize] = match &unrolled.ops[p][at] {
+                    ProtocolOp::Mma { signals, .. } => signals,
                     _ => &[],
                 };
-                self.finish_in_order(0, p, Step::FinishMma(p), signals)?;
+                self.finish_in_order(0, p, Transition::FinishMma(p), signals)?;
             }
             while !self.machine.storing(&self.state, p).is_empty() {
-                self.finish_in_order(1, p, Step::FinishStore(p), &[])?;
+                self.finish_in_order(1, p, Transition::FinishStore(p), &[])?;
             }
         }
         Ok(self.steps.len() > before)
     }
 
-    fn finish_in_order(&mut self, unit: usize, p: usize, step: Step, signals: &[usize]) -> Result<(), Doubt> {
+    fn finish_in_order(&mut self, unit: usize, p: usize, step: Transition, signals: &[usize]) -> Result<(), Doubt> {
         let done = self.finished[unit][p].len();
         let mut clock = self.clocks[self.issued[unit][p][done]].clone();
         if let Some(&last) = self.finished[unit][p].last() {
@@ -137,7 +137,7 @@ impl Run<'_, '_> {
         Epoch { chain: (1 + unit) * self.now.len() + p, index: index(count) }
     }
 
-    fn finish(&mut self, step: Step, epoch: Epoch, mut clock: Clock, signals: &[usize]) -> Result<(), Doubt> {
+    fn finish(&mut self, step: Transition, epoch: Epoch, mut clock: Clock, signals: &[usize]) -> Result<(), Doubt> {
         clock[epoch.chain] = epoch.index;
         let at = self.push(step, epoch, clock);
         for &barrier in signals {
@@ -147,41 +147,43 @@ impl Run<'_, '_> {
     }
 
     fn perform(&mut self, p: usize) -> Result<(), Doubt> {
-        let Some(action) = self.machine.next(&self.state, p) else { return Ok(()) };
-        match action {
-            Action::Wait { barrier, target } => self.wait(p, *barrier, *target)?,
-            Action::MmaWait(most) => self.wait_until_finished(0, p, *most),
-            Action::StoreWait(most) => self.wait_until_finished(1, p, *most),
+        let Some(op) = self.machine.next(&self.state, p) else { return Ok(()) };
+        match op {
+            ProtocolOp::Wait { barrier, target } => self.wait(p, *barrier, *target)?,
+            ProtocolOp::MmaWait(most) => self.wait_until_finished(0, p, *most),
+            ProtocolOp::StoreWait(most) => self.wait_until_finished(1, p, *most),
             _ => {}
         }
         let epoch = Epoch { chain: p, index: self.now[p][p] + 1 };
         self.now[p][p] += 1;
-        let at = self.push(Step::Do(p), epoch, self.now[p].clone());
-        match action {
-            Action::Wait { barrier, target } => self.waits[*barrier].push((*target, epoch)),
-            Action::Arrive { barrier } => self.arrive(*barrier, at)?,
-            Action::Fence => self.uses.fence(p, epoch),
-            Action::Mma { .. } => self.issued[0][p].push(at),
-            Action::Store(_) => self.issued[1][p].push(at),
-            Action::NamedBarrierSync(named) | Action::NamedBarrierArrive(named) => self.come(*named, at)?,
+        let at = self.push(Transition::Do(p), epoch, self.now[p].clone());
+        match op {
+            ProtocolOp::Wait { barrier, target } => self.waits[*barrier].push((*target, epoch)),
+            ProtocolOp::Arrive { barrier } => self.arrive(*barrier, at)?,
+            ProtocolOp::Fence => self.uses.fence(p, epoch),
+            ProtocolOp::Mma { .. } => self.issued[0][p].push(at),
+            ProtocolOp::Store(_) => self.issued[1][p].push(at),
+            ProtocolOp::NamedBarrierSync(named) | ProtocolOp::NamedBarrierArrive(named) => {
+                self.arrive_at_named_barrier(*named, at)?
+            }
             _ => {}
         }
-        self.touch(p, action, epoch, at)?;
-        self.take(Step::Do(p))
+        self.touch(p, op, epoch, at)?;
+        self.take(Transition::Do(p))
     }
 
     /// Lets the machine take the step, which has been pushed.
-    fn take(&mut self, step: Step) -> Result<(), Doubt> {
+    fn take(&mut self, step: Transition) -> Result<(), Doubt> {
         self.machine.take(&mut self.state, step).map_err(|fault| Doubt::Fault(self.taken(), fault))
     }
 
-    fn push(&mut self, step: Step, epoch: Epoch, clock: Clock) -> usize {
+    fn push(&mut self, step: Transition, epoch: Epoch, clock: Clock) -> usize {
         self.steps.push((step, epoch));
         self.clocks.push(clock);
         self.steps.len() - 1
     }
 
-    fn taken(&self) -> Vec<Step> {
+    fn taken(&self) -> Vec<Transition> {
         self.steps.iter().map(|&(step, _)| step).collect()
     }
 
@@ -195,7 +197,7 @@ impl Run<'_, '_> {
     }
 
     fn phase(&self, barrier: usize, phase: usize) -> &[usize] {
-        let arrivals = self.machine.program.arrivals(barrier);
+        let arrivals = self.machine.unrolled.arrivals(barrier);
         &self.arrivals[barrier][phase * arrivals..(phase + 1) * arrivals]
     }
 
@@ -220,7 +222,7 @@ impl Run<'_, '_> {
     }
 
     fn arrive(&mut self, barrier: usize, at: usize) -> Result<(), Doubt> {
-        let count = self.machine.program.arrivals(barrier);
+        let count = self.machine.unrolled.arrivals(barrier);
         let phase = self.arrivals[barrier].len() / count;
         if phase > 0 && !self.all_before(self.phase(barrier, phase - 1), &self.clocks[at]) {
             return Err(self.doubt(&self.clocks[at]));
@@ -240,8 +242,8 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    fn come(&mut self, named: usize, at: usize) -> Result<(), Doubt> {
-        let participants = self.machine.program.system.named_barriers[named].participants as usize;
+    fn arrive_at_named_barrier(&mut self, named: usize, at: usize) -> Result<(), Doubt> {
+        let participants = self.machine.unrolled.system.named_barriers[named].participants as usize;
         let opened = self.named[named].len() / participants * participants;
         if opened > 0 && !self.all_before(&self.named[named][opened - participants..opened], &self.clocks[at]) {
             return Err(self.doubt(&self.clocks[at]));
@@ -250,9 +252,9 @@ impl Run<'_, '_> {
         if self.named[named].len() == opened + participants {
             let together = self.named[named][opened..].to_vec();
             for &one in &together {
-                let Step::Do(p) = self.steps[one].0 else { continue };
+                let Transition::Do(p) = self.steps[one].0 else { continue };
                 if one == at || self.machine.held(&self.state, named) & (1 << p) != 0 {
-                    let waits = matches!(self.machine.next(&self.state, p), Some(Action::NamedBarrierSync(_)));
+                    let waits = matches!(self.machine.next(&self.state, p), Some(ProtocolOp::NamedBarrierSync(_)));
                     for &other in together.iter().filter(|_| waits) {
                         join(&mut self.now[p], &self.clocks[other]);
                     }
@@ -263,13 +265,13 @@ impl Run<'_, '_> {
     }
 
     /// Accesses are after those that they must be after.
-    fn touch(&mut self, p: usize, action: &Action, epoch: Epoch, at: usize) -> Result<(), Doubt> {
-        let end = match action {
-            Action::Mma { .. } => self.asynchronous(0, p, self.issued[0][p].len()),
-            Action::Store(_) => self.asynchronous(1, p, self.issued[1][p].len()),
+    fn touch(&mut self, p: usize, op: &ProtocolOp, epoch: Epoch, at: usize) -> Result<(), Doubt> {
+        let end = match op {
+            ProtocolOp::Mma { .. } => self.asynchronous(0, p, self.issued[0][p].len()),
+            ProtocolOp::Store(_) => self.asynchronous(1, p, self.issued[1][p].len()),
             _ => epoch,
         };
-        let ordered = self.uses.touch(action, Access { process: p, step: at, end, clock: &self.clocks[at] });
+        let ordered = self.uses.touch(op, Access { process: p, step: at, end, clock: &self.clocks[at] });
         if ordered { Ok(()) } else { Err(self.doubt(&self.clocks[at])) }
     }
 

@@ -3,33 +3,38 @@
 use super::cases::Named;
 use super::counterexample::{Counterexample, LAST, Moment};
 use super::fault::Fault;
-use super::machine::{Machine, State, Step};
-use super::program::Action;
+use super::machine::{Machine, State, Transition};
+use super::unrolled::ProtocolOp;
 
 /// The steps from the start to a fault, as a table.
-pub(super) fn counterexample(machine: &Machine<'_>, steps: &[Step], fault: &Fault, shortest: bool) -> Counterexample {
-    let program = machine.program;
+pub(super) fn counterexample(
+    machine: &Machine<'_>,
+    steps: &[Transition],
+    fault: &Fault,
+    shortest: bool,
+) -> Counterexample {
+    let unrolled = machine.unrolled;
     let mut state = machine.start();
     let mut moments = Vec::new();
-    let mut actions = Vec::new();
+    let mut ops = Vec::new();
     for &step in steps {
-        let (column, text) = program.step_name(machine, &state, step);
-        actions.push(program.action_of(machine, &state, step));
-        moments.push(Moment { column: column.unwrap_or(program.actions.len()), text, matters: false });
+        let (column, text) = unrolled.step_name(machine, &state, step);
+        ops.push(unrolled.op_of(machine, &state, step));
+        moments.push(Moment { column: column.unwrap_or(unrolled.ops.len()), text, matters: false });
         // The last step is the one that fails.
         let _ = machine.take(&mut state, step);
     }
-    let concerns = Concern::of(machine, &state, fault, &actions);
-    let touched = |at: &usize| actions[*at].is_some_and(|(_, action)| concerns.touched_by(action));
+    let concerns = Concern::of(machine, &state, fault, &ops);
+    let touched = |at: &usize| ops[*at].is_some_and(|(_, op)| concerns.touched_by(op));
     let matter: Vec<usize> = (0..steps.len()).rev().filter(touched).take(2 * LAST).collect();
     for at in matter.into_iter().chain(steps.len().saturating_sub(LAST)..steps.len()) {
         moments[at].matters = true;
     }
-    let names = program.system.processes.iter().map(|p| p.name.clone());
+    let names = unrolled.system.processes.iter().map(|p| p.name.clone());
     Counterexample {
         kind: fault.kind(),
-        fault: program.fault_name(machine, &state, fault),
-        case: Named(program.system, program.case).to_string(),
+        fault: unrolled.fault_name(machine, &state, fault),
+        case: Named(unrolled.system, unrolled.case).to_string(),
         columns: names.chain(["asynchronous".to_owned()]).collect(),
         steps: moments,
         shortest,
@@ -45,7 +50,7 @@ struct Concern {
 }
 
 impl Concern {
-    fn of(machine: &Machine<'_>, end: &State, fault: &Fault, actions: &[Option<(usize, &Action)>]) -> Concern {
+    fn of(machine: &Machine<'_>, end: &State, fault: &Fault, ops: &[Option<(usize, &ProtocolOp)>]) -> Concern {
         let mut concern = Concern::default();
         match fault {
             Fault::WrongValue { slot, .. }
@@ -57,8 +62,8 @@ impl Concern {
             Fault::Deadlock { processes } => {
                 for &p in processes {
                     match machine.next(end, p) {
-                        Some(Action::Wait { barrier, .. }) => concern.barriers.push(*barrier),
-                        Some(Action::NamedBarrierSync(named)) => concern.named.push(*named),
+                        Some(ProtocolOp::Wait { barrier, .. }) => concern.barriers.push(*barrier),
+                        Some(ProtocolOp::NamedBarrierSync(named)) => concern.named.push(*named),
                         _ => {}
                     }
                 }
@@ -66,29 +71,29 @@ impl Concern {
             Fault::Unfinished { .. } => {}
         }
         // The earlier waits of the processes that touch the slot.
-        let mut waited = vec![None; machine.program.actions.len()];
-        for (p, action) in actions.iter().copied().flatten() {
-            match action {
-                Action::Wait { barrier, .. } => waited[p] = Some(*barrier),
-                _ if concern.at_slot(action) => concern.barriers.extend(waited[p].take()),
+        let mut waited = vec![None; machine.unrolled.ops.len()];
+        for (p, op) in ops.iter().copied().flatten() {
+            match op {
+                ProtocolOp::Wait { barrier, .. } => waited[p] = Some(*barrier),
+                _ if concern.at_slot(op) => concern.barriers.extend(waited[p].take()),
                 _ => {}
             }
         }
         concern
     }
 
-    fn at_slot(&self, action: &Action) -> bool {
-        action.reads().iter().chain(action.writes()).any(|place| self.slot == Some(place.slot))
+    fn at_slot(&self, op: &ProtocolOp) -> bool {
+        op.reads().iter().chain(op.writes()).any(|access| self.slot == Some(access.slot))
     }
 
-    fn touched_by(&self, action: &Action) -> bool {
-        let barrier = match action {
-            Action::Wait { barrier, .. } | Action::Arrive { barrier } => self.barriers.contains(barrier),
-            Action::NamedBarrierSync(named) | Action::NamedBarrierArrive(named) => self.named.contains(named),
-            Action::Load { barrier, .. } => self.barriers.contains(barrier),
-            Action::Mma { signals, .. } => signals.iter().any(|b| self.barriers.contains(b)),
+    fn touched_by(&self, op: &ProtocolOp) -> bool {
+        let barrier = match op {
+            ProtocolOp::Wait { barrier, .. } | ProtocolOp::Arrive { barrier } => self.barriers.contains(barrier),
+            ProtocolOp::NamedBarrierSync(named) | ProtocolOp::NamedBarrierArrive(named) => self.named.contains(named),
+            ProtocolOp::Load { barrier, .. } => self.barriers.contains(barrier),
+            ProtocolOp::Mma { signals, .. } => signals.iter().any(|b| self.barriers.contains(b)),
             _ => false,
         };
-        barrier || self.at_slot(action)
+        barrier || self.at_slot(op)
     }
 }

@@ -8,8 +8,8 @@
 //! fault, after no more steps that are counted.
 
 use super::fault::Fault;
-use super::machine::{Machine, State, Step};
-use super::program::Action;
+use super::machine::{Machine, State, Transition};
+use super::unrolled::ProtocolOp;
 use super::witness::{Witness, shorten};
 use indexmap::IndexSet;
 
@@ -17,7 +17,7 @@ use indexmap::IndexSet;
 #[derive(Debug)]
 pub(super) enum Outcome {
     /// The shortest way to a fault.
-    Found(Vec<Step>, Fault),
+    Found(Vec<Transition>, Fault),
     /// There is none; this many states were seen.
     None(usize),
     /// There were more states than allowed.
@@ -38,7 +38,7 @@ pub(super) fn search(machine: &Machine<'_>, limit: usize) -> Outcome {
     if let Err(fault) = hurry(machine, &mut start, &mut steps) {
         return found((steps, fault));
     }
-    let mut parents: Vec<(usize, Step)> = vec![(0, Step::Do(0))];
+    let mut parents: Vec<(usize, Transition)> = vec![(0, Transition::Do(0))];
     let mut seen: IndexSet<State> = IndexSet::from([start]);
     let mut at = 0;
     while let Some(state) = seen.get_index(at).cloned() {
@@ -67,21 +67,27 @@ pub(super) fn search(machine: &Machine<'_>, limit: usize) -> Outcome {
 }
 
 /// Takes all steps that need not be counted, and notes them.
-fn hurry(machine: &Machine<'_>, state: &mut State, taken: &mut Vec<Step>) -> Result<(), Fault> {
-    for p in 0..machine.program.actions.len() {
-        while let Some(Action::MmaWait(_) | Action::StoreWait(_) | Action::Arrive { .. }) = machine.next(state, p)
-            && machine.enabled(state, Step::Do(p))
+fn hurry(machine: &Machine<'_>, state: &mut State, taken: &mut Vec<Transition>) -> Result<(), Fault> {
+    for p in 0..machine.unrolled.ops.len() {
+        while let Some(ProtocolOp::MmaWait(_) | ProtocolOp::StoreWait(_) | ProtocolOp::Arrive { .. }) =
+            machine.next(state, p)
+            && machine.enabled(state, Transition::Do(p))
         {
-            taken.push(Step::Do(p));
-            machine.take(state, Step::Do(p))?;
+            taken.push(Transition::Do(p));
+            machine.take(state, Transition::Do(p))?;
         }
     }
     Ok(())
 }
 
 /// All steps from the start to a state, and one more.
-fn way(machine: &Machine<'_>, parents: &[(usize, Step)], mut at: usize, last: Option<Step>) -> Vec<Step> {
-    let mut counted: Vec<Step> = last.into_iter().collect();
+fn way(
+    machine: &Machine<'_>,
+    parents: &[(usize, Transition)],
+    mut at: usize,
+    last: Option<Transition>,
+) -> Vec<Transition> {
+    let mut counted: Vec<Transition> = last.into_iter().collect();
     while at > 0 {
         counted.push(parents[at].1);
         at = parents[at].0;

@@ -101,7 +101,7 @@ pub struct Process {
     pub name: String,
     /// Its cursors.
     pub cursors: Vec<Cursor>,
-    /// Its action.
+    /// Its operation.
     pub body: Vec<Node>,
 }
 

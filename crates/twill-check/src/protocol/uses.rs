@@ -1,7 +1,7 @@
 //! The uses of each slot, in the run that stands for all.
 
 use super::clock::Epoch;
-use super::program::Action;
+use super::unrolled::ProtocolOp;
 
 /// A use of a slot.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ struct Slot {
     issued: usize,
 }
 
-/// An action that touches slots.
+/// An operation that touches slots.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Access<'a> {
     pub(super) process: usize,
@@ -65,34 +65,34 @@ impl Uses {
         }
     }
 
-    /// Notes the accesses of an action. False if one is not after all those that it conflicts with.
-    pub(super) fn touch(&mut self, action: &Action, access: Access<'_>) -> bool {
+    /// Notes the accesses of an operation. False if one is not after all those that it conflicts with.
+    pub(super) fn touch(&mut self, op: &ProtocolOp, access: Access<'_>) -> bool {
         let Access { process, step, end, clock } = access;
-        let mma = matches!(action, Action::Mma { .. }).then_some(process);
+        let mma = matches!(op, ProtocolOp::Mma { .. }).then_some(process);
         let unordered = |earlier: &Touch| {
             let in_order = mma.is_some() && earlier.mma == mma;
             !(in_order || earlier.end == end || earlier.end.before(clock))
         };
-        let by_threads = matches!(action, Action::Read(_));
+        let by_threads = matches!(op, ProtocolOp::Read(_));
         let unfenced = |w: &Touch| !by_threads && w.fence.is_some_and(|fence| !fence.before(clock));
-        for place in action.reads() {
-            let slot = &mut self.slots[place.slot];
+        for access in op.reads() {
+            let slot = &mut self.slots[access.slot];
             if slot.write.iter().any(|w| unordered(w) || unfenced(w)) {
                 return false;
             }
             slot.reads.push(Touch { end, mma, threads: None, fence: None });
         }
-        for place in action.writes() {
-            let slot = &mut self.slots[place.slot];
+        for access in op.writes() {
+            let slot = &mut self.slots[access.slot];
             if slot.write.iter().chain(&slot.reads).any(unordered) {
                 return false;
             }
             let mut end = end;
-            if let Action::Load { .. } = action {
+            if let ProtocolOp::Load { .. } = op {
                 (slot.loads, slot.issued) = (slot.loads + 1, step);
-                end = Epoch { chain: self.first_chain + place.slot, index: slot.loads };
+                end = Epoch { chain: self.first_chain + access.slot, index: slot.loads };
             }
-            let threads = matches!(action, Action::Write(_)).then_some(process);
+            let threads = matches!(op, ProtocolOp::Write(_)).then_some(process);
             (slot.write, slot.reads) = (Some(Touch { end, mma, threads, fence: None }), Vec::new());
         }
         true

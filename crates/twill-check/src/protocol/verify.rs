@@ -6,11 +6,11 @@ use super::error::ProtocolError;
 use super::limits::Limits;
 use super::machine::Machine;
 use super::order::{Doubt, prove};
-use super::program::Program;
 use super::replay::counterexample;
 use super::search::{Outcome, search};
 use super::structure;
 use super::system::System;
+use super::unrolled::UnrolledSystem;
 use super::witness::{hunt, shorten, wander};
 use std::ops::Deref;
 
@@ -66,10 +66,10 @@ pub fn verify(system: &System, limits: &Limits) -> Result<VerifiedSystem, Protoc
     let mut left = limits.states;
     let mut undecided = None;
     for case in cases(system, limits)? {
-        let program = Program::new(system, &case, limits.events)?;
-        let machine = Machine::new(&program);
+        let unrolled = UnrolledSystem::new(system, &case, limits.events)?;
+        let machine = Machine::new(&unrolled);
         proof.cases += 1;
-        proof.events = proof.events.max(program.length());
+        proof.events = proof.events.max(unrolled.length());
         let Err(doubt) = prove(&machine) else { continue };
         match decide(&machine, doubt, &mut left) {
             Decision::Violated(found) => return Err(ProtocolError::Violated(found)),
@@ -127,13 +127,13 @@ pub fn explore(system: &System, limits: &Limits, events: usize) -> Result<Proof,
     structure::check(system)?;
     let mut proof = Proof::default();
     for case in cases(system, limits)? {
-        let program = Program::new(system, &case, limits.events)?;
-        let machine = Machine::new(&program);
-        if program.length() > events {
+        let unrolled = UnrolledSystem::new(system, &case, limits.events)?;
+        let machine = Machine::new(&unrolled);
+        if unrolled.length() > events {
             continue;
         }
         proof.cases += 1;
-        proof.events = proof.events.max(program.length());
+        proof.events = proof.events.max(unrolled.length());
         match search(&machine, limits.states) {
             Outcome::None(states) => proof.states += states,
             Outcome::Found(steps, fault) => {
@@ -156,10 +156,10 @@ pub fn try_at_random(system: &System, limits: &Limits, seed: u64) -> Result<Proo
     structure::check(system)?;
     let mut proof = Proof::default();
     for case in cases(system, limits)? {
-        let program = Program::new(system, &case, limits.events)?;
-        let machine = Machine::new(&program);
+        let unrolled = UnrolledSystem::new(system, &case, limits.events)?;
+        let machine = Machine::new(&unrolled);
         proof.cases += 1;
-        proof.events = proof.events.max(program.length());
+        proof.events = proof.events.max(unrolled.length());
         if let Some((steps, fault)) = wander(&machine, seed.wrapping_add(proof.cases as u64)) {
             return Err(ProtocolError::Violated(Box::new(counterexample(&machine, &steps, &fault, false))));
         }

@@ -4,15 +4,15 @@
 //! nothing, and a fault that one of them has is as real; that none has one says nothing.
 
 use super::fault::Fault;
-use super::machine::{Machine, State, Step};
+use super::machine::{Machine, State, Transition};
 use std::cell::Cell;
 
 /// A run and its fault.
-pub(super) type Witness = (Vec<Step>, Fault);
+pub(super) type Witness = (Vec<Transition>, Fault);
 
 /// Runs that begin with `first`, and runs that do not, in which one process or what it started is as slow as it can be.
-pub(super) fn hunt(machine: &Machine<'_>, first: &[Step]) -> Option<Witness> {
-    let processes = machine.program.actions.len();
+pub(super) fn hunt(machine: &Machine<'_>, first: &[Transition]) -> Option<Witness> {
+    let processes = machine.unrolled.ops.len();
     let mut found: Option<Witness> = None;
     for slow in 0..=processes {
         for pace in [Pace::Early, Pace::Late, Pace::OwnLast] {
@@ -49,11 +49,11 @@ enum Pace {
 }
 
 /// The priority: small numbers first.
-fn rank(machine: &Machine<'_>, state: &State, step: Step, slow: usize, pace: Pace) -> u8 {
+fn rank(machine: &Machine<'_>, state: &State, step: Transition, slow: usize, pace: Pace) -> u8 {
     let owner = match step {
-        Step::Do(p) => return if p == slow { 3 } else { 1 },
-        Step::FinishLoad(slot) => machine.loading(state, slot).map(|(p, _)| p),
-        Step::FinishMma(p) | Step::FinishStore(p) => Some(p),
+        Transition::Do(p) => return if p == slow { 3 } else { 1 },
+        Transition::FinishLoad(slot) => machine.loading(state, slot).map(|(p, _)| p),
+        Transition::FinishMma(p) | Transition::FinishStore(p) => Some(p),
     };
     match pace {
         Pace::Early => 0,
@@ -64,7 +64,7 @@ fn rank(machine: &Machine<'_>, state: &State, step: Step, slow: usize, pace: Pac
 }
 
 /// Takes the `first` steps that can be taken, then always the one of the lowest rank.
-fn run(machine: &Machine<'_>, first: &[Step], rank: impl Fn(&State, Step) -> u8) -> Option<Witness> {
+fn run(machine: &Machine<'_>, first: &[Transition], rank: impl Fn(&State, Transition) -> u8) -> Option<Witness> {
     let mut state = machine.start();
     let mut taken = Vec::new();
     let mut first = first.iter().copied();
@@ -102,7 +102,7 @@ pub(super) fn shorten(machine: &Machine<'_>, mut witness: Witness) -> Witness {
 }
 
 /// Takes those of the steps that can be taken, until there is a fault.
-fn follow(machine: &Machine<'_>, steps: &[Step]) -> Option<Witness> {
+fn follow(machine: &Machine<'_>, steps: &[Transition]) -> Option<Witness> {
     let mut state = machine.start();
     let mut taken = Vec::new();
     for &step in steps {

@@ -1,10 +1,10 @@
-//! Words for the numbers of a program.
+//! Words for the numbers of an unrolled system.
 
 use super::fault::{Fault, Use};
-use super::machine::{Machine, State, Step};
-use super::program::{Action, Place, Program};
+use super::machine::{Machine, State, Transition};
+use super::unrolled::{ProtocolOp, SlotAccess, UnrolledSystem};
 
-impl Program<'_> {
+impl UnrolledSystem<'_> {
     pub(super) fn process_name(&self, p: usize) -> &str {
         &self.system.processes[p].name
     }
@@ -29,42 +29,44 @@ impl Program<'_> {
         format!("v{} i{}{tile}", value.value, value.iteration)
     }
 
-    fn places(&self, places: &[Place]) -> String {
-        let each = |place: &Place| format!("{}={}", self.slot_name(place.slot), self.value_name(place.value));
-        places.iter().map(each).collect::<Vec<_>>().join(" ")
+    fn accesses(&self, accesses: &[SlotAccess]) -> String {
+        let each = |access: &SlotAccess| format!("{}={}", self.slot_name(access.slot), self.value_name(access.value));
+        accesses.iter().map(each).collect::<Vec<_>>().join(" ")
     }
 
-    fn slot_names(&self, places: &[Place]) -> String {
-        places.iter().map(|place| self.slot_name(place.slot)).collect::<Vec<_>>().join(" ")
+    fn slot_names(&self, accesses: &[SlotAccess]) -> String {
+        accesses.iter().map(|access| self.slot_name(access.slot)).collect::<Vec<_>>().join(" ")
     }
 
-    /// The name of an action: `slot=value` is a slot with the value that is stored or expected there.
-    pub(super) fn action_name(&self, action: &Action) -> String {
-        match action {
-            Action::Wait { barrier, target: 0 } => format!("wait {} fresh", self.barrier_name(*barrier)),
-            Action::Wait { barrier, target } => format!("wait {} phase {}", self.barrier_name(*barrier), target - 1),
-            Action::Arrive { barrier } => format!("arrive {}", self.barrier_name(*barrier)),
-            Action::Load { writes, .. } => format!("load {}", self.places(&[*writes])),
-            Action::Mma { reads, writes, .. } => {
-                let to = if writes.is_empty() { String::new() } else { format!(" to {}", self.places(writes)) };
-                format!("MMA {}{to}", self.places(reads))
+    /// The name of an operation: `slot=value` is a slot with the value that is stored or expected there.
+    pub(super) fn op_name(&self, op: &ProtocolOp) -> String {
+        match op {
+            ProtocolOp::Wait { barrier, target: 0 } => format!("wait {} fresh", self.barrier_name(*barrier)),
+            ProtocolOp::Wait { barrier, target } => {
+                format!("wait {} phase {}", self.barrier_name(*barrier), target - 1)
             }
-            Action::MmaWait(most) => format!("wait MMAs <= {most}"),
-            Action::Write(place) => format!("write {}", self.places(&[*place])),
-            Action::Read(place) => format!("read {}", self.places(&[*place])),
-            Action::Fence => "fence".into(),
-            Action::Store(place) => format!("store {}", self.places(&[*place])),
-            Action::StoreWait(most) => format!("wait stores <= {most}"),
-            Action::NamedBarrierSync(named) => format!("sync {}", self.system.named_barriers[*named].name),
-            Action::NamedBarrierArrive(named) => format!("arrive {}", self.system.named_barriers[*named].name),
+            ProtocolOp::Arrive { barrier } => format!("arrive {}", self.barrier_name(*barrier)),
+            ProtocolOp::Load { writes, .. } => format!("load {}", self.accesses(&[*writes])),
+            ProtocolOp::Mma { reads, writes, .. } => {
+                let to = if writes.is_empty() { String::new() } else { format!(" to {}", self.accesses(writes)) };
+                format!("MMA {}{to}", self.accesses(reads))
+            }
+            ProtocolOp::MmaWait(most) => format!("wait MMAs <= {most}"),
+            ProtocolOp::Write(access) => format!("write {}", self.accesses(&[*access])),
+            ProtocolOp::Read(access) => format!("read {}", self.accesses(&[*access])),
+            ProtocolOp::Fence => "fence".into(),
+            ProtocolOp::Store(access) => format!("store {}", self.accesses(&[*access])),
+            ProtocolOp::StoreWait(most) => format!("wait stores <= {most}"),
+            ProtocolOp::NamedBarrierSync(named) => format!("sync {}", self.system.named_barriers[*named].name),
+            ProtocolOp::NamedBarrierArrive(named) => format!("arrive {}", self.system.named_barriers[*named].name),
         }
     }
 
-    /// Barriers on which an action arrives sooner or later.
-    pub(super) fn signals<'b>(&self, action: &'b Action) -> &'b [usize] {
-        match action {
-            Action::Arrive { barrier } | Action::Load { barrier, .. } => std::slice::from_ref(barrier),
-            Action::Mma { signals, .. } => signals,
+    /// Barriers on which an operation arrives sooner or later.
+    pub(super) fn signals<'b>(&self, op: &'b ProtocolOp) -> &'b [usize] {
+        match op {
+            ProtocolOp::Arrive { barrier } | ProtocolOp::Load { barrier, .. } => std::slice::from_ref(barrier),
+            ProtocolOp::Mma { signals, .. } => signals,
             _ => &[],
         }
     }
@@ -84,8 +86,8 @@ impl Program<'_> {
         match fault {
             Fault::Deadlock { processes } => {
                 let stands = |&p: &usize| {
-                    let action = machine.next(state, p).map_or_else(String::new, |a| self.action_name(a));
-                    format!("{} at `{action}`{}", self.process_name(p), self.progress(machine, state, p))
+                    let op = machine.next(state, p).map_or_else(String::new, |a| self.op_name(a));
+                    format!("{} at `{op}`{}", self.process_name(p), self.progress(machine, state, p))
                 };
                 let all: Vec<String> = processes.iter().map(stands).collect();
                 format!("deadlock: {}", all.join("; "))
@@ -138,13 +140,13 @@ impl Program<'_> {
     /// The progress of a process's wait.
     fn progress(&self, machine: &Machine<'_>, state: &State, p: usize) -> String {
         match machine.next(state, p) {
-            Some(&Action::Wait { barrier, .. }) => format!(
+            Some(&ProtocolOp::Wait { barrier, .. }) => format!(
                 " ({} of {} arrivals in phase {})",
                 machine.pending(state, barrier),
                 self.arrivals(barrier),
                 machine.completed(state, barrier)
             ),
-            Some(&Action::NamedBarrierSync(named)) => format!(
+            Some(&ProtocolOp::NamedBarrierSync(named)) => format!(
                 " ({} of {} arrived)",
                 machine.arrived(state, named).count_ones(),
                 self.system.named_barriers[named].participants
@@ -154,32 +156,32 @@ impl Program<'_> {
     }
 
     /// The process that takes a step, and the step's name; the process of asynchronous units is `None`.
-    pub(super) fn step_name(&self, machine: &Machine<'_>, state: &State, step: Step) -> (Option<usize>, String) {
-        let Some((p, action)) = self.action_of(machine, state, step) else { return (None, String::new()) };
+    pub(super) fn step_name(&self, machine: &Machine<'_>, state: &State, step: Transition) -> (Option<usize>, String) {
+        let Some((p, op)) = self.op_of(machine, state, step) else { return (None, String::new()) };
         let name = match step {
-            Step::Do(p) => return (Some(p), self.action_name(action)),
-            Step::FinishLoad(slot) => format!("{} is there", self.slot_name(slot)),
-            Step::FinishMma(_) => format!("MMA {} ends", self.slot_names(action.reads())),
-            Step::FinishStore(_) => format!("store {} has read", self.slot_names(action.reads())),
+            Transition::Do(p) => return (Some(p), self.op_name(op)),
+            Transition::FinishLoad(slot) => format!("{} is there", self.slot_name(slot)),
+            Transition::FinishMma(_) => format!("MMA {} ends", self.slot_names(op.reads())),
+            Transition::FinishStore(_) => format!("store {} has read", self.slot_names(op.reads())),
         };
-        let signals: Vec<String> = self.signals(action).iter().map(|&b| self.barrier_name(b)).collect();
+        let signals: Vec<String> = self.signals(op).iter().map(|&b| self.barrier_name(b)).collect();
         let arrives = if signals.is_empty() { String::new() } else { format!(", arrive {}", signals.join(" ")) };
         (None, format!("{}: {name}{arrives}", self.process_name(p)))
     }
 
-    /// Whose action a step begins or ends.
-    pub(super) fn action_of<'b>(
+    /// Whose operation a step begins or ends.
+    pub(super) fn op_of<'b>(
         &'b self,
         machine: &Machine<'_>,
         state: &State,
-        step: Step,
-    ) -> Option<(usize, &'b Action)> {
+        step: Transition,
+    ) -> Option<(usize, &'b ProtocolOp)> {
         let (p, at) = match step {
-            Step::Do(p) => (p, machine.position(state, p)),
-            Step::FinishLoad(slot) => machine.loading(state, slot)?,
-            Step::FinishMma(p) => (p, *machine.mmas_in_flight(state, p).first()?),
-            Step::FinishStore(p) => (p, *machine.storing(state, p).first()?),
+            Transition::Do(p) => (p, machine.position(state, p)),
+            Transition::FinishLoad(slot) => machine.loading(state, slot)?,
+            Transition::FinishMma(p) => (p, *machine.mmas_in_flight(state, p).first()?),
+            Transition::FinishStore(p) => (p, *machine.storing(state, p).first()?),
         };
-        self.actions[p].get(at).map(|action| (p, action))
+        self.ops[p].get(at).map(|op| (p, op))
     }
 }

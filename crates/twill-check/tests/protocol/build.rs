@@ -97,11 +97,11 @@ pub fn wait_stores(most: u32) -> Node {
     Node::Do(Event::StoreWait(most))
 }
 
-pub fn sync(named: NamedBarrierId) -> Node {
+pub fn named_barrier_sync(named: NamedBarrierId) -> Node {
     Node::Do(Event::NamedBarrierSync(named))
 }
 
-pub fn signal(named: NamedBarrierId) -> Node {
+pub fn named_barrier_arrive(named: NamedBarrierId) -> Node {
     Node::Do(Event::NamedBarrierArrive(named))
 }
 
@@ -109,7 +109,7 @@ pub fn advance(cursor: u32) -> Node {
     Node::Do(Event::Advance(at(cursor)))
 }
 
-pub fn keep(to: u32, from: u32) -> Node {
+pub fn copy_cursor(to: u32, from: u32) -> Node {
     Node::Do(Event::CopyCursor { to: at(to), from: at(from) })
 }
 

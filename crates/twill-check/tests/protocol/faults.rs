@@ -1,8 +1,8 @@
 //! Each kind of fault, with the shortest way to it.
 
 use crate::build::{
-    Absolute, Builder, Current, End, access, advance, arrive, each, fence, load, mma, only, read, signal, store, sync,
-    wait, wait_previous, wait_stores, wgmma_wait_group, write,
+    Absolute, Builder, Current, End, access, advance, arrive, each, fence, load, mma, named_barrier_arrive,
+    named_barrier_sync, only, read, store, wait, wait_previous, wait_stores, wgmma_wait_group, write,
 };
 use crate::systems;
 use twill_check::protocol::{
@@ -119,8 +119,8 @@ fn two_writers() {
 fn unequal_arrivals() {
     let mut s = Builder::default();
     let pingpong = s.named("pingpong", 2);
-    s.process("one", &[], vec![signal(pingpong), signal(pingpong)]);
-    s.process("other", &[], vec![sync(pingpong), sync(pingpong)]);
+    s.process("one", &[], vec![named_barrier_arrive(pingpong), named_barrier_arrive(pingpong)]);
+    s.process("other", &[], vec![named_barrier_sync(pingpong), named_barrier_sync(pingpong)]);
     fails(&s.0, FaultKind::TwiceAtNamed, 2, "one arrives at pingpong twice before it opens");
 }
 
@@ -242,7 +242,7 @@ fn what_makes_no_sense_is_said() {
             for _ in 0..count {
                 s.named("pingpong", 1);
             }
-            vec![sync(NamedBarrierId(1))]
+            vec![named_barrier_sync(NamedBarrierId(1))]
         })
     };
     assert_eq!(

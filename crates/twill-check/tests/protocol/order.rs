@@ -1,7 +1,8 @@
 //! The steps that put events in order, and those that do not.
 
 use crate::build::{
-    Absolute, Builder, arrive, fence, mma, only, read, signal, store, sync, wait, wait_stores, wgmma_wait_group, write,
+    Absolute, Builder, arrive, fence, mma, named_barrier_arrive, named_barrier_sync, only, read, store, wait,
+    wait_stores, wgmma_wait_group, write,
 };
 use twill_check::protocol::{Access, Event, FaultKind, Limits, Node, ProtocolError, System, verify};
 
@@ -41,8 +42,8 @@ fn a_named_barrier_orders_both_ways() {
     let (one, other) = (s.buffer("one", 1), s.buffer("other", 1));
     let pingpong = s.named("pingpong", 2);
     let (a, b) = (only(one, 0, Absolute(0)), only(other, 1, Absolute(0)));
-    s.process("first", &[], vec![write(a), sync(pingpong), read(b)]);
-    s.process("second", &[], vec![write(b), sync(pingpong), read(a)]);
+    s.process("first", &[], vec![write(a), named_barrier_sync(pingpong), read(b)]);
+    s.process("second", &[], vec![write(b), named_barrier_sync(pingpong), read(a)]);
     // Proved by the order of events.
     assert_eq!(verify(&s.0, &Limits::default()).unwrap().proof().searched, 0);
 }
@@ -54,9 +55,9 @@ fn a_signal_orders_one_way() {
     let tile = s.buffer("tile", 1);
     let (pingpong, next) = (s.named("pingpong", 2), s.named("next", 2));
     let value = only(tile, 0, Absolute(0));
-    s.process("signals", &[], vec![signal(pingpong), sync(next), read(value)]);
-    s.process("writes", &[], vec![write(value), sync(pingpong)]);
-    s.process("goes on", &[], vec![signal(next)]);
+    s.process("signals", &[], vec![named_barrier_arrive(pingpong), named_barrier_sync(next), read(value)]);
+    s.process("writes", &[], vec![write(value), named_barrier_sync(pingpong)]);
+    s.process("goes on", &[], vec![named_barrier_arrive(next)]);
     assert!(matches!(kind(&s.0), FaultKind::WrongValue | FaultKind::Race), "{:?}", kind(&s.0));
 }
 

@@ -1,8 +1,9 @@
 //! Correct systems: the shapes that generated code has.
 
 use crate::build::{
-    Absolute, Builder, Current, End, access, advance, arrive, at, each, fence, if_any, keep, load, mma, only, read,
-    signal, store, sync, wait, wait_previous, wait_stores, wgmma_wait_group, write,
+    Absolute, Builder, Current, End, access, advance, arrive, at, copy_cursor, each, fence, if_any, load, mma,
+    named_barrier_arrive, named_barrier_sync, only, read, store, wait, wait_previous, wait_stores, wgmma_wait_group,
+    write,
 };
 use twill_check::protocol::{Access, Event, Node, System};
 
@@ -131,18 +132,22 @@ pub fn ping_pong() -> System {
     for g in 0..2 {
         let (value, own, other) = (g as u32, pingpong[g], pingpong[1 - g]);
         let iteration = vec![
-            sync(own),
+            named_barrier_sync(own),
             write(only(scratch, value, Current(0))),
             fence(),
             mma(&[only(scratch, value, Current(0))]),
             wgmma_wait_group(0),
             read(only(scratch, value, Current(0))),
-            signal(other),
+            named_barrier_arrive(other),
         ];
         let tiles = Node::Tiles(vec![each(n, 0, iteration)]);
         // The second group arrives first at the first group's barrier; the first group waits there once more at the
         // end.
-        let body = if g == 1 { vec![signal(pingpong[0]), tiles] } else { vec![tiles, sync(pingpong[0])] };
+        let body = if g == 1 {
+            vec![named_barrier_arrive(pingpong[0]), tiles]
+        } else {
+            vec![tiles, named_barrier_sync(pingpong[0])]
+        };
         s.process(&format!("group{g}"), &[], body);
     }
     s.0
@@ -284,7 +289,7 @@ pub fn two_loops(slots: u32) -> System {
         let body = vec![
             wait(full, 0),
             mma(&[access(k, 0, g as u32, Current(0))]),
-            keep(1, 0),
+            copy_cursor(1, 0),
             advance(0),
             wgmma_wait_group(0),
             arrive(empty, 1),

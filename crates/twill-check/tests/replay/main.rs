@@ -10,7 +10,7 @@ mod concurrency;
 mod dependence;
 mod exclusive;
 mod handoff;
-mod kernel;
+mod multi_loop;
 mod options;
 mod pipeline;
 mod reference;

@@ -8,7 +8,7 @@ use twill_driver::{LoopProblem, Request, Session, wider_bound};
 use twill_graph::{Cycles, grouped};
 use twill_report::folded;
 
-/// From so many times the interval on, what stands in the way is said.
+/// From this many times the interval on, what stands in the way is said.
 const FAR: f64 = 1.3;
 
 /// The report on the kernel that was written; `space` says which schedules were searched.

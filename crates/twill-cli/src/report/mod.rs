@@ -103,7 +103,8 @@ fn picture(subject: &SubjectArguments, format: Format, output: Option<&Path>) ->
         Schedules::Loops { loops, together } => {
             let each = loops.iter().map(|(_, report)| Exit::of(report.outcome.status())).max();
             let exit = together.map(Exit::of).or(each).unwrap_or(Exit::Done);
-            let all: Vec<pictures::Found<'_>> = loops.iter().map(|(problem, report)| (problem, report)).collect();
+            let all: Vec<pictures::ReportedLoop<'_>> =
+                loops.iter().map(|(problem, report)| (problem, report)).collect();
             let Some(bytes) = pictures::render(None, format, &all) else { return Ok(exit) };
             files::write(output, &bytes)?;
             Ok(if written.is_some() { Exit::Done } else { exit })

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// A request's head may be so long, in bytes.
 const LONGEST_HEAD: usize = 16 * 1024;
 
-/// A client may take so long to say what it wants, and as long to read the answer.
+/// A client may take so long to say what it wants, and as long to read the response.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Clients at a time.
@@ -20,7 +20,7 @@ const MOST_CLIENTS: usize = 64;
 /// How often it is asked whether to stop.
 const PULSE: Duration = Duration::from_millis(50);
 
-/// What is sent with every answer. The page's own policy lets nothing but its own script run; this one holds for a file that only
+/// What is sent with every response. The page's own policy lets nothing but its own script run; this one holds for a file that only
 /// looks like a page as well: it can ask for nothing.
 const HEADERS: &str = "Connection: close\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n\
     Referrer-Policy: no-referrer\r\nCross-Origin-Resource-Policy: same-origin\r\n\
@@ -74,7 +74,7 @@ impl Server {
             // Where there is no thread for a client, it is dropped.
             let _ = thread::Builder::new().spawn(move || {
                 let _client = client;
-                // One that does not take its answer is no failure.
+                // One that does not take its response is no failure.
                 let _ = serve(stream, port, &page, patience);
             });
         }
@@ -101,7 +101,7 @@ impl Drop for Client {
 fn serve(mut stream: TcpStream, port: u16, page: &str, patience: Duration) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     let Some(head) = head(&mut stream, patience)? else { return Ok(()) };
-    let Answer { head, body } = answer(&head, port, page);
+    let Response { head, body } = respond(&head, port, page);
     // A client that reads a byte now and then has as long as any other.
     let begun = Instant::now();
     for mut rest in [head.as_bytes(), body.as_bytes()] {
@@ -144,13 +144,13 @@ fn head(stream: &mut TcpStream, patience: Duration) -> io::Result<Option<String>
 }
 
 /// What is sent: a head, and perhaps the page.
-struct Answer<'a> {
+struct Response<'a> {
     head: String,
     body: &'a str,
 }
 
-/// The answer to a request.
-fn answer<'a>(head: &str, port: u16, page: &'a str) -> Answer<'a> {
+/// The response to a request.
+fn respond<'a>(head: &str, port: u16, page: &'a str) -> Response<'a> {
     let mut lines = head.split("\r\n");
     let words: Vec<&str> = lines.next().unwrap_or_default().split(' ').collect();
     let [method, target, version] = words[..] else { return refusal("400 Bad Request", "") };
@@ -174,7 +174,7 @@ fn answer<'a>(head: &str, port: u16, page: &'a str) -> Answer<'a> {
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {length}\r\n{HEADERS}\r\n"
     );
-    Answer { head, body }
+    Response { head, body }
 }
 
 /// Whether a host is this machine, by a name that cannot be made to point elsewhere.
@@ -183,8 +183,8 @@ fn is_this(host: &str, port: u16) -> bool {
     (name == "127.0.0.1" || name.eq_ignore_ascii_case("localhost")) && given == Some(port)
 }
 
-fn refusal(status: &str, more: &str) -> Answer<'static> {
-    Answer { head: format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n{more}{HEADERS}\r\n"), body: "" }
+fn refusal(status: &str, more: &str) -> Response<'static> {
+    Response { head: format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n{more}{HEADERS}\r\n"), body: "" }
 }
 
 #[cfg(test)]
@@ -192,12 +192,12 @@ mod tests {
     use super::*;
 
     fn requested(first: &str, fields: &str) -> String {
-        let Answer { head, body } = answer(&format!("{first}\r\n{fields}"), 8123, "<page>");
+        let Response { head, body } = respond(&format!("{first}\r\n{fields}"), 8123, "<page>");
         head + body
     }
 
-    fn status(answer: &str) -> &str {
-        &answer[9..12]
+    fn status(response: &str) -> &str {
+        &response[9..12]
     }
 
     #[test]
@@ -250,9 +250,9 @@ mod tests {
             let ask = |request: String| {
                 let mut stream = TcpStream::connect(address).unwrap();
                 stream.write_all(request.as_bytes()).unwrap();
-                let mut answer = String::new();
-                stream.read_to_string(&mut answer).unwrap();
-                answer
+                let mut response = String::new();
+                stream.read_to_string(&mut response).unwrap();
+                response
             };
             let good = ask(format!("GET / HTTP/1.1\r\nHost: {address}\r\n\r\n"));
             assert!(good.ends_with("\r\n\r\npage"), "{good}");
@@ -292,9 +292,9 @@ mod tests {
             let served = || {
                 let mut stream = TcpStream::connect(address).ok()?;
                 stream.write_all(request.as_bytes()).ok()?;
-                let mut answer = String::new();
-                stream.read_to_string(&mut answer).ok()?;
-                answer.ends_with(&page).then_some(())
+                let mut response = String::new();
+                stream.read_to_string(&mut response).ok()?;
+                response.ends_with(&page).then_some(())
             };
             while served().is_none() {
                 thread::yield_now();

@@ -184,13 +184,13 @@ fn sub_tiles_with_groups_of_their_own_are_not_swapped() {
                            "handoff": 1, "sub_tile": sub_tile})
     };
     graph["operations"] = serde_json::json!([part("a", 0), part("b", 1), {"name": "sum", "cycles": 1}]);
-    // For the hand-off.
+    // For the handoff.
     graph["machine"]["shared_memory"] = 1024.into();
     graph["dependences"] = serde_json::json!([{"from": "a", "to": "sum"}, {"from": "b", "to": "sum"}]);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("graph.json");
     fs::write(&path, graph.to_string()).unwrap();
-    // The sum is on the group of `a`; `b` has to be handed over, so it goes first.
+    // The sum is on the group of `a`; `b` has to be handed off, so it goes first.
     let file = optimal(&[&[path.to_str().unwrap(), "--compute-groups", "2"], &FIXED[..]].concat());
     let cycles: Vec<i64> = file.operations.iter().map(|op| op.cycle.0).collect();
     assert_eq!((shape(&file), cycles), ((2, 3, 2), vec![1, 0, 2]));

@@ -1,4 +1,4 @@
-//! `twill compile --cluster`: two CTAs that load together what both read.
+//! `twill compile --cluster`: two CTAs that load by TMA multicast what both read.
 
 use crate::common::{root, stderr, stdout, twill};
 use serde_json::Value;

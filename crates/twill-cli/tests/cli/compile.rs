@@ -214,7 +214,7 @@ fn what_is_not_written_with_mmas_together_is_without() {
     assert!(notes.contains("the schedule that was found first is generated instead"), "{notes}");
 }
 
-/// What a row's whole sum is spread over is a tile like any other, not four shares of each row.
+/// What a row's whole sum is broadcast over is a tile like any other, not four partials of each row.
 #[test]
 fn sums_spread_over_a_tile_are_whole_tiles() {
     let text = fs::read_to_string(root().join("examples/fixtures/attention_relu.ttir")).unwrap();
@@ -400,10 +400,10 @@ fn mmas_of_a_turn_start_together() {
     let pingpong: Vec<&str> =
         source.split("// steady state").skip(1).map(|l| l.split("named_barrier_arrive<").next().unwrap()).collect();
     assert_eq!(pingpong.len(), 4, "three groups and the loader");
-    for turn in pingpong.iter().filter(|turn| turn.contains("mma(")) {
-        let (first, last) = (turn.find("mma(").unwrap(), turn.rfind("mma(").unwrap());
-        assert!(turn[first..].starts_with("mma(qk_"), "scores first:{turn}");
-        assert!(!turn[first..last].contains("row_partials("), "nothing is computed between them:{turn}");
+    for slot in pingpong.iter().filter(|slot| slot.contains("mma(")) {
+        let (first, last) = (slot.find("mma(").unwrap(), slot.rfind("mma(").unwrap());
+        assert!(slot[first..].starts_with("mma(qk_"), "scores first:{slot}");
+        assert!(!slot[first..last].contains("row_partials("), "nothing is computed between them:{slot}");
     }
 }
 

@@ -4,7 +4,7 @@ use crate::common::answers::{compute_groups, optimal, schedule, shape};
 use crate::common::root;
 use twill_graph::Status;
 
-/// The published reading of attention backward on Blackwell.
+/// The published model variant of attention backward on Blackwell.
 const AS_PUBLISHED: [&str; 4] = ["--machine", "bench/graphs/b200-as-published.toml", "--consumer-registers", "off"];
 
 #[test]

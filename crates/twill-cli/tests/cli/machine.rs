@@ -1,4 +1,4 @@
-//! `twill machine diff`, and what is handed over to Python.
+//! `twill machine diff`, and what is passed to Python.
 
 use crate::common::{root, stderr, stdout, twill};
 use serde_json::Value;

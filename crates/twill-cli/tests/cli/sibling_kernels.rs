@@ -194,10 +194,10 @@ impl Kernel {
             issue_group: None,
             compute_groups: ComputePool { warps: 1, maximum: 2 },
         };
-        let pose = |(index, l): (usize, &Loop)| {
+        let problem = |(index, l): (usize, &Loop)| {
             Problem::new(l.graph(&format!("loop{index}")), machine.clone(), ModelOptions::default()).unwrap()
         };
-        let loops = self.loops.iter().enumerate().map(pose).collect();
+        let loops = self.loops.iter().enumerate().map(problem).collect();
         let at = |index, op| LoopOperation { index, op: OpId::new(op) };
         let tie = |&(a, b): &(usize, usize)| Tie { reason: TieReason::Carried, operations: vec![at(0, a), at(1, b)] };
         MultiLoopProblem::new("tiny", loops, self.weights.to_vec(), self.ties.iter().map(tie).collect()).unwrap()

@@ -4,29 +4,29 @@
 use crate::common::{root, stderr, stdout, twill};
 use crate::sibling_kernels::{Kernel, Loop, brute_force, random};
 use serde_json::{Value, json};
-use twill_exact::{SearchOptions, schedule_kernel};
+use twill_exact::{SearchOptions, schedule_multi_loop};
 use twill_graph::format::{KernelScheduleFile, ScheduleFile};
 use twill_graph::{
-    Cycles, GroupRole, KernelReport, LoopOperation, MultiLoopProblem, OpId, Outcome, RejectionReason, Status, Tie,
+    Cycles, GroupRole, LoopOperation, MultiLoopProblem, MultiLoopReport, OpId, Outcome, RejectionReason, Status, Tie,
     TieReason,
 };
 
 /// The answer, replayed.
-fn solve(kernel: &MultiLoopProblem, largest: Option<i64>) -> KernelReport {
+fn solve(kernel: &MultiLoopProblem, largest: Option<i64>) -> MultiLoopReport {
     let options = SearchOptions { largest_interval: largest.map(Cycles), ..SearchOptions::default() };
-    let report = schedule_kernel(kernel, &options, &mut |_| {});
+    let report = schedule_multi_loop(kernel, &options, &mut |_| {});
     if let Some(common) = report.outcome.schedule() {
         let schedules = report.loops.iter().map(|r| r.outcome.schedule().unwrap().clone()).collect();
-        twill_check::verify_kernel(kernel, &common.groups, schedules).unwrap_or_else(|e| panic!("{e}"));
+        twill_check::verify_multi_loop(kernel, &common.groups, schedules).unwrap_or_else(|e| panic!("{e}"));
     }
     report
 }
 
-fn intervals(report: &KernelReport) -> Vec<i64> {
+fn intervals(report: &MultiLoopReport) -> Vec<i64> {
     report.loops.iter().map(|r| r.outcome.schedule().unwrap().interval.0).collect()
 }
 
-fn registers(report: &KernelReport) -> Vec<u32> {
+fn registers(report: &MultiLoopReport) -> Vec<u32> {
     report.outcome.schedule().unwrap().groups.iter().map(|g| g.registers_per_thread).collect()
 }
 
@@ -195,7 +195,7 @@ fn every_loop_can_still_be_had_by_itself() {
     let one = twill(&["schedule", CAUSAL[0].0, "--loop", "1", "--format", "json"]);
     let one = ScheduleFile::from_json(&stdout(&one), "stdout").unwrap();
     assert_eq!(files[1].operations, one.operations);
-    // The paper's reading speaks of one loop.
+    // The paper's model variant speaks of one loop.
     let paper = twill(&["schedule", CAUSAL[1].0, "--stage-window", "paper", "--format", "json"]);
     assert!(stdout(&paper).starts_with('['), "{}", stderr(&paper));
 }
@@ -297,7 +297,7 @@ fn trip_counts_that_do_not_fit_are_refused() {
         (vec![causal, "--trip-counts", "1,2", "--loop", "0"], "there is one loop"),
         (vec![causal, "--trip-counts", "1,2", "--separate-loops"], "--separate-loops schedules each by itself"),
         (vec![causal, "--trip-counts", "1,2", "--normalise", "300"], "which cannot be added up"),
-        (vec![causal, "--trip-counts", "1,2", "--model", "paper"], "the paper's reading of the model is for one loop"),
+        (vec![causal, "--trip-counts", "1,2", "--model", "paper"], "the paper's variant of the model is for one loop"),
         (vec!["gemm", "--trip-counts", "4"], "there is one loop"),
     ] {
         let output = twill(&[&["schedule"], &arguments[..]].concat());

@@ -20,7 +20,7 @@ const SCHEDULED: [(&str, &str); 5] = [
     ("attention-backward-hopper", ""),
 ];
 
-/// What a command prints where a terminal has so many columns. What was proved for one width is read from the cache for the next.
+/// What a command prints where a terminal has this many columns. What was proved for one width is read from the cache for the next.
 fn printed(words: &[&str], width: usize, cache: &Path) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_twill"));
     command.args(words).args(["--width", &width.to_string()]).env("TWILL_CACHE", cache).current_dir(root());

@@ -1,4 +1,4 @@
-//! How CTAs walk over the tiles of a grid: what is chosen, and what `kernel.json` says of it.
+//! The tile scheduler: what is chosen, and what `kernel.json` says of it.
 
 use crate::common::{root, stderr, twill};
 use serde_json::{Value, json};

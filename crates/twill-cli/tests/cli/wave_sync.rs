@@ -1,4 +1,4 @@
-//! `twill compile --wave-sync`: CTAs that begin their tiles together.
+//! `twill compile --wave-sync`: waves of tiles behind a soft grid barrier.
 
 use crate::common::{root, stderr, stdout, twill};
 use std::fs;
@@ -24,27 +24,24 @@ fn who_loads_meets_the_others_ahead_of_each_loop() {
     assert!(folder.join("twill_wave_sync.cuh").exists() && source.contains("#include \"twill_wave_sync.cuh\""));
     // Once in the program of the warp that loads: after Q, before the first K.
     let (computing, loading) = source.split_once("TWILL void load(").unwrap();
-    assert!(!computing.contains("other_ctas_"), "{computing}");
+    assert!(!computing.contains("wave_sync_"), "{computing}");
     let at = |text: &str| loading.find(text).unwrap_or_else(|| panic!("no `{text}` in {loading}"));
     let places = [
-        at("grid_barrier other_ctas_;"),
+        at("grid_barrier wave_sync_;"),
         at("for (int tile_at_"),
         at("tma_load(q_desc"),
-        at("other_ctas_.wait(tile_at_, tile_count("),
+        at("wave_sync_.wait(tile_at_, tile_count("),
         at("tma_load(k_desc"),
-        at("other_ctas_.leave();"),
+        at("wave_sync_.leave();"),
     ];
     assert!(places.is_sorted(), "{places:?}");
-    assert_eq!(loading.matches("other_ctas_.").count(), 2);
+    assert_eq!(loading.matches("wave_sync_.").count(), 2);
 
     // Nothing else is different, and nothing of it is there without.
     let (_place, plain) = compile("attention_forward", &H200).unwrap();
     assert!(!plain.join("twill_wave_sync.cuh").exists());
     let lines = |text: &str| -> Vec<String> {
-        text.lines()
-            .filter(|l| !l.starts_with("//") && !l.contains("other_ctas_") && !l.contains("wave_sync"))
-            .map(str::to_owned)
-            .collect()
+        text.lines().filter(|l| !l.starts_with("//") && !l.contains("wave_sync")).map(str::to_owned).collect()
     };
     assert_eq!(lines(&source), lines(&fs::read_to_string(plain.join("kernel.cu")).unwrap()));
 }
@@ -53,7 +50,7 @@ fn who_loads_meets_the_others_ahead_of_each_loop() {
 fn products_meet_ahead_of_their_loop_too() {
     let (_place, folder) = compile("gemm_tma", &[&H200[..], &["--wave-sync"]].concat()).unwrap();
     let source = fs::read_to_string(folder.join("kernel.cu")).unwrap();
-    assert_eq!(source.matches("other_ctas_.wait(").count(), 1);
+    assert_eq!(source.matches("wave_sync_.wait(").count(), 1);
 }
 
 #[test]
@@ -62,7 +59,7 @@ fn what_cannot_keep_in_step_says_why() {
         (
             "attention_forward",
             &["--machine", "h200"][..],
-            "only the CTAs of kernels in CUDA C++ keep in step (--wave-sync)",
+            "only kernels in CUDA C++ synchronise waves of CTAs (--wave-sync)",
         ),
         (
             "attention_forward",

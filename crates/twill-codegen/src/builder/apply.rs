@@ -1,6 +1,6 @@
 //! Operations of the TTIR as expressions, and which of them the printers know.
 
-use crate::builder::reader::{Place, Reader};
+use crate::builder::reader::{LoopScope, Reader};
 use crate::builder::views::program_axis;
 use crate::error::Error;
 use crate::ir::Elementwise;
@@ -20,7 +20,7 @@ impl Reader<'_, '_> {
         id: OperationId,
         region: &Region,
         program: Option<u32>,
-        at: Place,
+        at: LoopScope,
     ) -> Result<Expression, Error> {
         let module = self.lowering.module;
         let operation = module.operation(id);
@@ -142,7 +142,7 @@ impl Reader<'_, '_> {
     }
 
     /// Whether an iteration is known to come after a loop's first.
-    fn is_later(&self, at: Place) -> bool {
+    fn is_later(&self, at: LoopScope) -> bool {
         let Some((index, iteration)) = at else { return false };
         let warps = &self.lowering.loops[index].program.warps;
         // So many iterations have begun ahead of the steady state, and there is an end only behind them.

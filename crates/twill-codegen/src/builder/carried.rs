@@ -23,8 +23,8 @@ impl Reader<'_, '_> {
         let module = self.lowering.module;
         let parts = self.lowering.loops[index].parts;
         let (argument, yielded) = (parts.carried[k], parts.yielded[k]);
-        if let Some(pieces) = self.lowering.loops[index].makers.get(&yielded) {
-            if pieces.iter().any(|p| self.lowering.loops[index].is_load(p.op)) {
+        if let Some(producers) = self.lowering.loops[index].producers.get(&yielded) {
+            if producers.iter().any(|p| self.lowering.loops[index].is_load(p.op)) {
                 return Err(self.lowering.unsupported(
                     parts.operation,
                     "a loaded tile that the loop carries to its next iteration",
@@ -111,7 +111,7 @@ pub(crate) fn begin_differently(module: &Module, facts: &LoopFacts<'_>) -> bool 
     let constant = |value: ValueId| module.constant(value);
     let alike = |a: ValueId, b: ValueId| a == b || (constant(a).is_some() && constant(a) == constant(b));
     let made: Vec<usize> =
-        (0..parts.carried.len()).filter(|k| used(*k) && facts.makers.contains_key(&parts.yielded[*k])).collect();
+        (0..parts.carried.len()).filter(|k| used(*k) && facts.producers.contains_key(&parts.yielded[*k])).collect();
     made.iter().any(|a| {
         made.iter().any(|b| parts.yielded[*a] == parts.yielded[*b] && !alike(parts.initial[*a], parts.initial[*b]))
     })

@@ -70,8 +70,8 @@ pub(crate) struct GroupBuilder {
     /// Stores under way.
     pub stores: Vec<(OpId, Iteration)>,
     pub out: Vec<Node>,
-    /// Outer pieces that the group reads: cursor, in the order of the first read.
-    pub pieces: Vec<(usize, CursorId)>,
+    /// Loop-invariant tiles that the group reads, with their cursors, in the order of the first read.
+    pub invariant_tiles: Vec<(usize, CursorId)>,
     /// Results of loops that were in tensor memory or another group's registers: loop, operation, part.
     pub results: HashMap<(usize, OpId, Region), VariableId>,
     /// By loop, the phase of its results in tensor memory.
@@ -87,7 +87,7 @@ pub(crate) struct GroupBuilder {
     pub note: Note,
     /// Left operands that are held in registers through the loops.
     pub held: HashMap<OuterKey, VariableId>,
-    /// Other names of operands that multiplies still read, the same in every iteration.
+    /// Other names of operands that MMAs still read, the same in every iteration.
     pub in_use: HashMap<VariableId, Vec<VariableId>>,
     /// Storage of tiles of before the loops that results were put in.
     pub staged: Vec<BufferId>,
@@ -110,7 +110,7 @@ impl GroupBuilder {
             in_flight: Vec::new(),
             stores: Vec::new(),
             out: Vec::new(),
-            pieces: Vec::new(),
+            invariant_tiles: Vec::new(),
             results: HashMap::new(),
             done: HashMap::new(),
             drained: Vec::new(),
@@ -161,13 +161,13 @@ impl GroupBuilder {
         }
     }
 
-    /// Adds an action where code goes now.
-    pub fn act(&mut self, action: Op) {
-        if let Op::MbarrierWait { at, .. } = &action {
+    /// Adds an operation where code goes now.
+    pub fn act(&mut self, op: Op) {
+        if let Op::MbarrierWait { at, .. } = &op {
             self.cursors[at.index()].phase = true;
         }
         let note = std::mem::take(&mut self.note);
-        self.out.push(Node::Op(action, note));
+        self.out.push(Node::Op(op, note));
     }
 
     /// The section behind the loops.

@@ -1,25 +1,20 @@
 //! What all groups of a kernel have in common while their programs are made.
 
+use crate::builder::declarations::{loop_of_program, parameters};
 use crate::builder::group::GroupBuilder;
-use crate::builder::planned::{Export, InvariantTile, LoopStorage, PingPong, Results};
+use crate::builder::planned::{Export, InvariantTile, LoopStorage, PingPong, ResultBarriers};
 use crate::builder::source::{LoopFacts, ScheduledLoop};
 use crate::error::Error;
-use crate::ir::Region;
 use crate::ir::names;
-use crate::ir::{
-    Amount, Arrival, Barriers, Buffer, Descriptor, DescriptorId, Group, Loop, Matrix, Memory, Parameter, Tiling,
-    WarpProgram,
-};
+use crate::ir::{Arrival, Barriers, Buffer, Group, TileScheduler, WarpProgram};
 use crate::ir::{BarrierId, BufferId};
 use crate::options::{Options, SmemFallback};
 use crate::passes::steps::program::{BufferId as LoopBufferId, BufferKind};
 use std::collections::HashMap;
-use twill_graph::saturate;
 use twill_graph::{GroupId, GroupRole, OpId};
 use twill_triton::mlir::{BlockId, Definition, Module, OperationId, Type, ValueId};
-use twill_triton::retile_loop::{AT_LEAST, SOURCE_STEP};
-use twill_triton::tile::{Kind, Origin, Transfer};
-use twill_triton::{Kernel, Place};
+use twill_triton::tile::{TileOpKind, Transfer};
+use twill_triton::{Kernel, OperationLocation};
 
 /// Warps of a group whose threads copy tiles.
 const COPYING_WARPS: u32 = 4;
@@ -44,10 +39,10 @@ pub(crate) struct KernelBuilder<'a> {
     /// By `pingpong`.
     pub pingpong: Option<PingPong>,
     /// By loop, where it leaves results in tensor memory that are read after it; by `epilogue-barriers`.
-    pub results: HashMap<usize, Results>,
+    pub result_barriers: HashMap<usize, ResultBarriers>,
     /// Storage of invariant tiles that a group stores results from.
     pub reused_tiles: HashMap<BufferId, GroupId>,
-    /// Results in registers that other groups read.
+    /// ResultBarriers in registers that other groups read.
     pub exports: Vec<Export>,
     /// Signalled when all MMAs in tensor memory are done, where nothing else says so at the end.
     pub end_of_mmas: Option<BarrierId>,
@@ -65,7 +60,10 @@ impl<'a> KernelBuilder<'a> {
     ) -> Result<KernelBuilder<'a>, Error> {
         let module = kernel.module();
         let Some(block) = module.body(kernel.function()) else {
-            return Err(Error::Defect { place: Place::of(module, kernel.function()), what: "a body".into() });
+            return Err(Error::Defect {
+                place: OperationLocation::of(module, kernel.function()),
+                what: "a body".into(),
+            });
         };
         let facts: Option<Vec<LoopFacts<'_>>> = loops.iter().map(|l| LoopFacts::new(module, *l, options)).collect();
         let loops = facts.unwrap_or_default();
@@ -78,7 +76,7 @@ impl<'a> KernelBuilder<'a> {
             barriers: Vec::new(),
             named_barriers: Vec::new(),
             groups: Vec::new(),
-            tiling: Tiling::of(options),
+            tile_scheduler: TileScheduler::of(options),
             cluster: None,
             trace: None,
         };
@@ -95,7 +93,7 @@ impl<'a> KernelBuilder<'a> {
             storage: LoopStorage::default(),
             invariant_tiles: Vec::new(),
             pingpong: None,
-            results: HashMap::new(),
+            result_barriers: HashMap::new(),
             reused_tiles: HashMap::new(),
             exports: Vec::new(),
             end_of_mmas: None,
@@ -158,8 +156,8 @@ impl<'a> KernelBuilder<'a> {
         self.role(group) == GroupRole::Compute || self.is_issuer(group)
     }
 
-    pub fn place(&self, id: OperationId) -> Box<Place> {
-        Place::of(self.module, id)
+    pub fn place(&self, id: OperationId) -> Box<OperationLocation> {
+        OperationLocation::of(self.module, id)
     }
 
     pub fn unsupported(&self, id: OperationId, what: impl Into<String>, way_out: &'static str) -> Error {
@@ -204,7 +202,7 @@ impl<'a> KernelBuilder<'a> {
     /// addresses nor the instructions. Four warps are allocated for it anyhow.
     pub fn copies_by_threads(&self, group: GroupId) -> bool {
         let copies = |l: &LoopFacts, op: OpId| {
-            let tile = l.tile_operation(op).filter(|o| matches!(o.kind, Kind::Load(Transfer::Pointer)));
+            let tile = l.tile_operation(op).filter(|o| matches!(o.kind, TileOpKind::Load(Transfer::Pointer)));
             let shape = tile.and_then(|o| o.result).map(|result| l.tiles.tile(result).shape.as_slice());
             l.group(op) == group && shape.is_some_and(|s| s.iter().filter(|extent| **extent > 1).count() > 1)
         };
@@ -231,129 +229,6 @@ impl<'a> KernelBuilder<'a> {
             names::unique(&buffer.name, |name| self.program.buffers.iter().any(|b| b.name.eq_ignore_ascii_case(name)));
         self.program.buffers.push(buffer);
         id
-    }
-
-    /// The descriptor of a parameter for blocks of a shape.
-    pub fn descriptor(&mut self, value: ValueId, block: &[u64], id: OperationId) -> Result<DescriptorId, Error> {
-        let Definition::Argument { block: of, .. } = self.module.definition(value) else {
-            return Err(self.unsupported(
-                id,
-                "tensor descriptors that are made inside the kernel",
-                "pass the descriptor as an argument",
-            ));
-        };
-        debug_assert_eq!(of, self.block);
-        let parameter = self.module.value(value).name.clone();
-        let element = match self.module.type_of(value) {
-            Type::TensorDescriptor(block) => block.element().clone(),
-            other => other.clone(),
-        };
-        Ok(self.described(parameter, block, element, None))
-    }
-
-    /// The descriptor of a matrix behind a pointer for blocks of a shape.
-    pub fn matrix_descriptor(&mut self, tile: &twill_triton::kernel::MatrixTile, block: &[u64]) -> DescriptorId {
-        use twill_triton::kernel::Amount as Known;
-        let matrix = &tile.matrix;
-        let name = |value: ValueId| self.module.value(value).name.clone();
-        let amount = |known: Known| match known {
-            Known::Argument(value) => Amount::Parameter(name(value)),
-            Known::Constant(number) => Amount::Constant(number),
-        };
-        let element = match self.module.type_of(matrix.base) {
-            Type::Pointer { pointee, .. } => (**pointee).clone(),
-            other => other.clone(),
-        };
-        let (parameter, extents) = (name(matrix.base), matrix.extents.map(amount));
-        let natural = tile.natural.iter().map(|value| name(*value)).collect();
-        let matrix = Matrix { extents, stride: amount(matrix.stride), natural };
-        self.described(parameter, block, element, Some(matrix))
-    }
-
-    fn described(&mut self, parameter: String, block: &[u64], element: Type, matrix: Option<Matrix>) -> DescriptorId {
-        let alike = |d: &Descriptor| d.parameter == parameter && d.block == block;
-        let found = self.program.descriptors.iter().position(|d| alike(d) && d.matrix == matrix);
-        let others = self.program.descriptors.iter().filter(|d| alike(d)).count();
-        let position = found.unwrap_or_else(|| {
-            let extents: Vec<String> = block.iter().map(u64::to_string).collect();
-            let mut name = format!("{parameter}_{}", extents.join("x"));
-            if others > 0 {
-                // The same tensor seen as another matrix.
-                name = format!("{name}_{others}");
-            }
-            self.program.descriptors.push(Descriptor { name, parameter, block: block.to_vec(), element, matrix });
-            self.program.descriptors.len() - 1
-        });
-        DescriptorId::at(position)
-    }
-
-    /// The part of a tile of before the loops that a group gets at once: cut along the rows that the loops are
-    /// cut along.
-    pub fn invariant_tiles(
-        &mut self,
-        load: OperationId,
-        region: &Region,
-        program: Option<u32>,
-    ) -> Result<Vec<usize>, Error> {
-        let value = self.module.operation(load).results[0];
-        let shape = self.shape(value);
-        let mut piece = shape.clone();
-        if self.programs.is_none() {
-            let cut = self.loops.iter().find_map(|l| Some((cut_along(l, value)?, l.tiles.sub_tiles().max(1))));
-            if let Some((d, parts)) = cut
-                && shape[d].is_multiple_of(u64::from(parts))
-            {
-                piece[d] = shape[d] / u64::from(parts);
-            }
-        }
-        let program = program.filter(|_| self.depends_on_program(value));
-        let count = shape.iter().zip(&piece).map(|(w, p)| w / p).product::<u64>();
-        let mut found = Vec::new();
-        for k in 0..saturate::<u32>(count) {
-            let part = Region::piece(&shape, &piece, k);
-            if part.overlap(region).is_none() {
-                continue;
-            }
-            let known =
-                self.invariant_tiles.iter().position(|p| p.load == load && p.region == part && p.program == program);
-            let position = match known {
-                Some(position) => position,
-                None => self.new_invariant_tile(load, value, part, program, (count > 1).then_some(k))?,
-            };
-            found.push(position);
-        }
-        Ok(found)
-    }
-
-    fn new_invariant_tile(
-        &mut self,
-        load: OperationId,
-        value: ValueId,
-        region: Region,
-        program: Option<u32>,
-        number: Option<u32>,
-    ) -> Result<usize, Error> {
-        let stem = crate::ir::names::of_value(self.module, value);
-        let name = match number.or(program) {
-            Some(k) => format!("{stem}_{k}"),
-            None => stem,
-        };
-        let element = self.element(value);
-        let buffer = Buffer {
-            name: format!("{name}_buffer"),
-            shape: region.extents.clone(),
-            element,
-            slots: 1,
-            least_slots: 1,
-            memory: Memory::Shared,
-            plain: false,
-            source: self.place(load).source,
-        };
-        let buffer = self.buffer(buffer);
-        let full = self.barrier(format!("{name}_full"), 1, vec![Arrival::Unit]);
-        let empty = self.barrier(format!("{name}_empty"), 1, Vec::new());
-        self.invariant_tiles.push(InvariantTile { load, region, program, buffer, full, empty, readers: Vec::new() });
-        Ok(self.invariant_tiles.len() - 1)
     }
 
     /// Whether a value differs between the programs that share the CTA.
@@ -407,67 +282,7 @@ impl<'a> KernelBuilder<'a> {
     }
 }
 
-/// The dimension of a tile of before the loop along which its readers' sub-tiles cut it.
-pub(crate) fn cut_along(facts: &LoopFacts<'_>, value: ValueId) -> Option<usize> {
-    let is = |origin: &Origin| matches!(origin, Origin::Invariant { value: v, .. } if *v == value);
-    let mut operands = facts.tiles.operations().iter().flat_map(|op| &op.operands);
-    operands.find_map(|operand| {
-        let reads = operand.tiles.iter().any(|t| is(&facts.tiles.tile(*t).origin));
-        let row = operand.row_dimension.filter(|_| reads)?;
-        operand.dimensions.get(row).copied().flatten()
-    })
-}
-
 /// Whether TMA brings what an operation makes.
 pub(crate) fn is_tma(facts: &LoopFacts<'_>, op: OpId) -> bool {
-    facts.tile_operation(op).is_some_and(|o| matches!(o.kind, Kind::Load(Transfer::Tma)))
-}
-
-/// The step of a loop's source, if the loop has another.
-fn source_step(module: &Module, of: OperationId) -> Option<u64> {
-    module.operation(of).attributes.integer(SOURCE_STEP).and_then(|step| u64::try_from(step).ok())
-}
-
-/// Rows, columns and depth of the first dot in a loop.
-fn first_dot(module: &Module, of: OperationId) -> Option<[u64; 3]> {
-    let dot = module.walk(of).find(|id| module.operation(*id).name == "tt.dot")?;
-    let shape = |operand: usize| {
-        let value = module.operation(dot).operands.get(operand)?;
-        <[u64; 2]>::try_from(module.type_of(*value).known_shape()?).ok()
-    };
-    let ([rows, depth], [_, columns]) = (shape(0)?, shape(1)?);
-    Some([rows, columns, depth])
-}
-
-/// The parameters of the source; a descriptor's extents and strides belong to it.
-fn parameters(kernel: &Kernel) -> Vec<Parameter> {
-    let module = kernel.module();
-    let mut parameters: Vec<Parameter> = Vec::new();
-    let mut skip = 0;
-    for (index, value) in module.arguments(kernel.function()).iter().enumerate() {
-        if skip > 0 {
-            skip -= 1;
-            continue;
-        }
-        let kind = module.type_of(*value).clone();
-        if let Type::TensorDescriptor(block) = &kind {
-            skip = 2 * block.shape().map_or(0, <[_]>::len);
-        }
-        let attributes = module.argument_attributes(kernel.function(), index);
-        let divisible_by_16 = attributes.and_then(|a| a.integer("tt.divisibility")).is_some_and(|d| d % 16 == 0);
-        let at_least = attributes.and_then(|a| a.integer(AT_LEAST));
-        parameters.push(Parameter { name: module.value(*value).name.clone(), kind, divisible_by_16, at_least });
-    }
-    parameters
-}
-
-fn loop_of_program(kernel: &Kernel, index: usize, facts: &LoopFacts<'_>) -> Loop {
-    Loop {
-        name: facts.tiles.name().to_owned(),
-        interval: facts.schedule.interval.0,
-        stages: facts.schedule.stages(),
-        dot: first_dot(kernel.module(), facts.parts.operation),
-        trip_count: kernel.trip_count(index),
-        source_step: source_step(kernel.module(), facts.parts.operation),
-    }
+    facts.tile_operation(op).is_some_and(|o| matches!(o.kind, TileOpKind::Load(Transfer::Tma)))
 }

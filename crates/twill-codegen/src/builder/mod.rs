@@ -2,7 +2,10 @@
 
 pub(crate) mod apply;
 pub(crate) mod carried;
+mod declarations;
+mod descriptors;
 pub(crate) mod group;
+pub(crate) mod invariant_tiles;
 pub(crate) mod kernel;
 pub(crate) mod partials;
 pub(crate) mod planned;

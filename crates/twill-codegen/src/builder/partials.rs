@@ -1,4 +1,4 @@
-//! Row sums of which each thread holds its own part, as expressions.
+//! Row sums of which each thread holds its own partial, as expressions.
 
 use crate::ir::{Elementwise, Expression, ExpressionKind, PARTIALS, Region};
 use twill_triton::mlir::Type;
@@ -10,24 +10,24 @@ pub(crate) fn partials(tile: Expression) -> Expression {
     Expression { kind: ExpressionKind::PartialSums(Box::new(tile)), shape, element }
 }
 
-/// The partials of a sum that begins with a constant, where tiles have so many columns: a row of equal parts of it. They
+/// The partials of a sum that begins with a constant, where tiles have this many columns: a row of equal parts of it. They
 /// add up to the constant, as it is zero or the number of columns a power of two.
-pub(crate) fn begin(constant: f64, columns: u64, region: &Region, element: Type) -> Expression {
+pub(crate) fn initial(constant: f64, columns: u64, region: &Region, element: Type) -> Expression {
     let part = constant / columns.max(1) as f64;
     let shape = tile_region(region, columns).extents;
     partials(Expression { kind: ExpressionKind::Float(part), shape, element })
 }
 
-/// The sums of partials.
-pub(crate) fn whole(partials: Expression) -> Expression {
+/// The row sums of partials: an all-reduce over the four threads (a quad) that hold a row.
+pub(crate) fn quad_all_reduce(partials: Expression) -> Expression {
     let shape = vec![partials.shape[0]];
     let element = partials.element.clone();
     let kind = ExpressionKind::Reduce { axis: 1, combine: Elementwise::AddF, operand: Box::new(partials) };
     Expression { kind, shape, element }
 }
 
-/// The new partials.
-pub(crate) fn next(old: Expression, factor: Option<Expression>, sum: Expression) -> Expression {
+/// The partials of the next iteration: `old · factor + sum`.
+pub(crate) fn accumulate(old: Expression, factor: Option<Expression>, sum: Expression) -> Expression {
     let (shape, element) = (old.shape.clone(), old.element.clone());
     let scaled = match factor {
         None => old,

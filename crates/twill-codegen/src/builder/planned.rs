@@ -32,7 +32,7 @@ pub(crate) struct LoopStorage {
 
 /// Barriers around the results that a loop leaves in tensor memory.
 #[derive(Clone, Debug)]
-pub(crate) struct Results {
+pub(crate) struct ResultBarriers {
     /// All MMAs of the loop are done.
     pub done: BarrierId,
     /// Everybody has read the results; there where the CTA works on another tile afterwards.
@@ -69,18 +69,18 @@ pub(crate) struct CarriedSum {
 /// The groups that alternate on the tensor core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PingPong {
-    /// The groups, in the order of their turns.
+    /// The groups, in the order of their slots.
     pub order: Vec<GroupId>,
-    /// Per loop and group, the MMAs of a turn in order.
-    pub runs: Vec<Vec<(GroupId, Vec<OpId>)>>,
+    /// Per loop and group, the MMAs of its slot in order.
+    pub slots: Vec<Vec<(GroupId, Vec<OpId>)>>,
 }
 
-/// An MMA in its group's turn.
+/// An MMA in its group's slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PingPongSlot {
-    /// The how-many-th of the turn.
+    /// Its position in the slot.
     pub position: usize,
-    /// The barrier at which the group waits for its turn.
+    /// The barrier at which the group waits for its slot.
     pub own: NamedBarrierId,
     /// The barrier at which the next group waits.
     pub next: NamedBarrierId,

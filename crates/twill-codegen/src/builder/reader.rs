@@ -15,8 +15,8 @@ use twill_graph::narrow;
 use twill_triton::Stands;
 use twill_triton::mlir::{Definition, OperationId, Type, ValueId};
 
-/// From where a value is seen: within an iteration of a loop, or outside.
-pub(crate) type Place = Option<(usize, Iteration)>;
+/// The loop and its iteration in whose scope a value is read; `None` outside of loops.
+pub(crate) type LoopScope = Option<(usize, Iteration)>;
 
 /// Reads for one group.
 pub(crate) struct Reader<'r, 'a> {
@@ -25,8 +25,8 @@ pub(crate) struct Reader<'r, 'a> {
 }
 
 impl Reader<'_, '_> {
-    /// A scalar, seen from a place.
-    pub fn scalar(&mut self, value: ValueId, program: Option<u32>, at: Place) -> Result<Expression, Error> {
+    /// A scalar, in a scope.
+    pub fn scalar(&mut self, value: ValueId, program: Option<u32>, at: LoopScope) -> Result<Expression, Error> {
         self.value(value, &Region::whole(&[]), program, at)
     }
 
@@ -55,13 +55,13 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Part of a value, seen from a place.
+    /// Part of a value, in a scope.
     pub fn value(
         &mut self,
         value: ValueId,
         region: &Region,
         program: Option<u32>,
-        at: Place,
+        at: LoopScope,
     ) -> Result<Expression, Error> {
         let module = self.lowering.module;
         let element = self.lowering.element(value);
@@ -121,7 +121,7 @@ impl Reader<'_, '_> {
         if let Some(k) = facts.carried(value) {
             return self.carried(index, k, iteration, region, program);
         }
-        if facts.makers.contains_key(&value) {
+        if facts.producers.contains_key(&value) {
             return self.made(index, value, region, program, iteration);
         }
         let Some(id) = self.lowering.module.defining_operation(value) else { return Err(self.elsewhere(value)) };
@@ -138,10 +138,11 @@ impl Reader<'_, '_> {
         iteration: Iteration,
     ) -> Result<Expression, Error> {
         let facts = &self.lowering.loops[index];
-        let pieces = facts.makers.get(&value).map(Vec::as_slice).unwrap_or_default();
-        let fits =
-            |p: &&crate::builder::source::Piece| p.region == *region && (p.program.is_none() || p.program == program);
-        let Some(piece) = pieces.iter().find(fits) else {
+        let producers = facts.producers.get(&value).map(Vec::as_slice).unwrap_or_default();
+        let fits = |p: &&crate::builder::source::Producer| {
+            p.region == *region && (p.program.is_none() || p.program == program)
+        };
+        let Some(producer) = producers.iter().find(fits) else {
             let id = self.lowering.module.defining_operation(value).unwrap_or(facts.parts.operation);
             return Err(self.lowering.unsupported(
                 id,
@@ -149,7 +150,7 @@ impl Reader<'_, '_> {
                 "let every row be worked on by itself, or use one sub-tile (--sub-tiles 1)",
             ));
         };
-        let op = piece.op;
+        let op = producer.op;
         if self.lowering.is_tcgen05_mma(index, op) {
             return self.loaded(index, op, iteration);
         }
@@ -249,7 +250,7 @@ impl Reader<'_, '_> {
             return Ok(self.group.read(*variable));
         }
         let expression = if name == "tt.descriptor_load" {
-            self.from_outer_load(id, region, program)?
+            self.from_invariant_load(id, region, program)?
         } else {
             self.apply(id, region, program, None)?
         };
@@ -277,10 +278,10 @@ impl Reader<'_, '_> {
             return Ok(value);
         }
         let parts = self.lowering.loops[index].parts;
-        if self.lowering.loops[index].makers.contains_key(&parts.yielded[k]) {
+        if self.lowering.loops[index].producers.contains_key(&parts.yielded[k]) {
             let value = self.made(index, parts.yielded[k], region, program, Iteration::End(-1))?;
             let in_partials = self.lowering.loops[index].sums.values().any(|s| s.carried == k);
-            return Ok(if in_partials { crate::builder::partials::whole(value) } else { value });
+            return Ok(if in_partials { crate::builder::partials::quad_all_reduce(value) } else { value });
         }
         Err(self.lowering.unsupported(
             parts.operation,
@@ -289,7 +290,7 @@ impl Reader<'_, '_> {
         ))
     }
 
-    /// What a carried value of a loop begins with; a sum that is carried in shares, in shares.
+    /// What a carried value of a loop begins with; a sum that is carried in per-thread partials, as those.
     pub fn initial(
         &mut self,
         index: usize,
@@ -308,41 +309,46 @@ impl Reader<'_, '_> {
         }
         let constant = self.lowering.module.float_constant(initial).unwrap_or_default();
         let columns = self.lowering.shape(sum.tile).get(1).copied().unwrap_or(8);
-        Ok(crate::builder::partials::begin(constant, columns, region, self.lowering.element(sum.tile)))
+        Ok(crate::builder::partials::initial(constant, columns, region, self.lowering.element(sum.tile)))
     }
 
     /// A tile that is loaded before the loops, in registers.
     #[allow(clippy::wrong_self_convention, reason = "it reads from something, and makes no reader")]
-    fn from_outer_load(&mut self, id: OperationId, region: &Region, program: Option<u32>) -> Result<Expression, Error> {
-        let pieces = self.lowering.invariant_tiles(id, region, program)?;
-        let [piece] = pieces.as_slice() else {
+    fn from_invariant_load(
+        &mut self,
+        id: OperationId,
+        region: &Region,
+        program: Option<u32>,
+    ) -> Result<Expression, Error> {
+        let tiles = self.lowering.invariant_tiles(id, region, program)?;
+        let [tile] = tiles.as_slice() else {
             return Err(self.lowering.unsupported(
                 id,
                 "a tile whose rows are read by several groups at once",
                 "read it row by row",
             ));
         };
-        let slot = self.outer_slot(*piece, region)?;
+        let slot = self.invariant_slot(*tile, region)?;
         let value = self.lowering.module.operation(id).results[0];
         let element = self.lowering.element(value);
         Ok(Expression { kind: ExpressionKind::FromShared(slot), shape: region.extents.clone(), element })
     }
 
-    /// Where an outer piece stands in shared memory, waited for.
-    pub fn outer_slot(&mut self, piece: usize, region: &Region) -> Result<Slot, Error> {
-        let known = self.lowering.invariant_tiles[piece].clone();
-        let cursor = match self.group.pieces.iter().find(|(p, _)| *p == piece) {
+    /// Where a loop-invariant tile stands in shared memory, waited for.
+    pub fn invariant_slot(&mut self, tile: usize, region: &Region) -> Result<Slot, Error> {
+        let known = self.lowering.invariant_tiles[tile].clone();
+        let cursor = match self.group.invariant_tiles.iter().find(|(p, _)| *p == tile) {
             Some((_, cursor)) => *cursor,
             None => {
                 let stem = self.lowering.program.barriers[known.full.index()].name.trim_end_matches("_full").to_owned();
                 let cursor = self.group.cursor(&stem, 1);
                 self.group.cursors[cursor.index()].phase = true;
-                self.group.pieces.push((piece, cursor));
+                self.group.invariant_tiles.push((tile, cursor));
                 let wait = crate::ir::Op::MbarrierWait { barrier: known.full, at: cursor, previous: false };
                 // What is read only after the loops is waited for there.
                 let section = if self.group.ending { self.group.last() } else { 0 };
                 self.group.place(section, crate::ir::Node::Op(wait, crate::ir::Note::default()));
-                let readers = &mut self.lowering.invariant_tiles[piece].readers;
+                let readers = &mut self.lowering.invariant_tiles[tile].readers;
                 if !readers.contains(&self.group.id) {
                     readers.push(self.group.id);
                 }
@@ -356,7 +362,7 @@ impl Reader<'_, '_> {
                 "use one sub-tile (--sub-tiles 1)",
             )
         })?;
-        let value = SlotValue::outside(MemoryValue::Invariant(narrow(piece)));
+        let value = SlotValue::outside(MemoryValue::Invariant(narrow(tile)));
         Ok(Slot { buffer: known.buffer, at: Some(cursor), slice, transposed: false, value })
     }
 

@@ -1,13 +1,13 @@
-//! The loops of a kernel with their schedules, and who makes what in them.
+//! The loops of a kernel with their schedules, and the producers of their values.
 
 use crate::ir::Region;
 use crate::passes::steps::program::{BufferId, BufferKind, LoopProgram};
-use crate::passes::steps::reads::ReorderingOptions;
+use crate::passes::steps::scheduled_graph::ReorderingOptions;
 use std::collections::HashMap;
 use twill_check::Verified;
 use twill_graph::{GroupId, OpId, Problem, Schedule};
 use twill_triton::mlir::{ForLoop, Module, OperationId, ValueId};
-use twill_triton::tile::{self, Kind, Role, TileId, TileLoop, TileOperation};
+use twill_triton::tile::{self, Role, TileId, TileLoop, TileOpKind, TileOperation};
 use twill_triton::{Lowered, Stands};
 
 /// A loop that was lowered and scheduled.
@@ -15,15 +15,15 @@ use twill_triton::{Lowered, Stands};
 pub struct ScheduledLoop<'a> {
     /// What it was lowered to.
     pub lowered: &'a Lowered,
-    /// The problem that was posed.
+    /// Its scheduling problem.
     pub problem: &'a Problem,
     /// The schedule that was found.
     pub schedule: &'a Verified<Schedule>,
 }
 
-/// A part of a value that one operation of the loop makes.
+/// The operation of a loop that makes a part of a value.
 #[derive(Clone, Debug)]
-pub(crate) struct Piece {
+pub(crate) struct Producer {
     /// The operation of the graph.
     pub op: OpId,
     /// Which part of the value.
@@ -40,11 +40,11 @@ pub(crate) struct LoopFacts<'a> {
     pub schedule: &'a Schedule,
     pub program: LoopProgram,
     pub stands_for: &'a [Stands],
-    /// Who makes a value of the TTIR.
-    pub makers: HashMap<ValueId, Vec<Piece>>,
+    /// The operations that make a value of the TTIR.
+    pub producers: HashMap<ValueId, Vec<Producer>>,
     /// The operation that stores a tile to shared memory.
     pub to_shared: HashMap<tile::ValueId, OpId>,
-    /// Sums that are carried in shares, by the operation that makes the new sum.
+    /// Sums that are carried in per-thread partials, by the operation that makes the new sum.
     pub sums: HashMap<OpId, crate::builder::planned::CarriedSum>,
     /// The graph's operation for an operation on tiles.
     pub ops: HashMap<TileId, OpId>,
@@ -63,7 +63,7 @@ impl<'a> LoopFacts<'a> {
             schedule: one.schedule,
             program: LoopProgram::for_code(one.problem, one.schedule, reordering),
             stands_for: &one.lowered.stands_for,
-            makers: HashMap::new(),
+            producers: HashMap::new(),
             to_shared: HashMap::new(),
             sums: HashMap::new(),
             ops: HashMap::new(),
@@ -76,7 +76,7 @@ impl<'a> LoopFacts<'a> {
                     if let (Some(value), Some(_)) = (value_of(module, operation), operation.result) {
                         let program = if programs { operation.sub_tile } else { None };
                         let region = facts.region(module, operation);
-                        facts.makers.entry(value).or_default().push(Piece { op, region, program });
+                        facts.producers.entry(value).or_default().push(Producer { op, region, program });
                     }
                 }
                 Stands::ToShared(value) => {
@@ -105,12 +105,12 @@ impl<'a> LoopFacts<'a> {
         let shape = |value: ValueId| module.type_of(value).known_shape().unwrap_or_default();
         let index = operation.sub_tile.unwrap_or(0);
         if let (Some(result), Some(value)) = (operation.result, value_of(module, operation)) {
-            return Region::piece(&shape(value), &self.tiles.tile(result).shape, index);
+            return Region::part(&shape(value), &self.tiles.tile(result).shape, index);
         }
         let stored = operation.statements.last().and_then(|id| module.operation(*id).operands.get(1));
         let input = operation.operand(Role::Input);
         match (stored, input) {
-            (Some(value), Some(input)) => Region::piece(&shape(*value), &input.shape, index),
+            (Some(value), Some(input)) => Region::part(&shape(*value), &input.shape, index),
             _ => Region::whole(&[]),
         }
     }
@@ -124,10 +124,10 @@ impl<'a> LoopFacts<'a> {
 
     /// Whether an operation is a load.
     pub fn is_load(&self, op: OpId) -> bool {
-        self.tile_operation(op).is_some_and(|o| matches!(o.kind, Kind::Load(_)))
+        self.tile_operation(op).is_some_and(|o| matches!(o.kind, TileOpKind::Load(_)))
     }
 
-    /// Whether TMA puts the tile that an operation loads turned round into shared memory, as its matrix lies.
+    /// Whether TMA puts the tile that an operation loads transposed into shared memory, as its matrix lies.
     pub fn is_turned(&self, op: OpId) -> bool {
         let load = self.tile_operation(op).and_then(|o| o.statements.last());
         load.and_then(|id| self.tiles.matrix_tile(*id)).is_some_and(|tile| tile.transposed)

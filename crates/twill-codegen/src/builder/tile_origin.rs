@@ -1,6 +1,6 @@
 //! Where a tile of a matrix begins.
 
-use crate::builder::reader::{Place, Reader};
+use crate::builder::reader::{LoopScope, Reader};
 use crate::error::Error;
 use crate::ir::Elementwise;
 use crate::ir::Region;
@@ -17,7 +17,7 @@ impl Reader<'_, '_> {
         tile_origin: &[Polynomial; 2],
         region: &Region,
         program: Option<u32>,
-        at: Place,
+        at: LoopScope,
     ) -> Result<Vec<Expression>, Error> {
         let mut coordinates = Vec::new();
         for (start, ahead) in tile_origin.iter().zip(&region.starts) {
@@ -37,7 +37,7 @@ impl Reader<'_, '_> {
         symbols: &[Symbol],
         coefficient: i128,
         program: Option<u32>,
-        at: Place,
+        at: LoopScope,
     ) -> Result<Expression, Error> {
         let mut product: Option<Expression> = None;
         for symbol in symbols {

@@ -24,7 +24,7 @@ impl WarpProgram {
         self.barriers.iter().map(|b| BARRIER * u64::from(b.slots)).sum()
     }
 
-    /// Bytes that Triton's compiler takes beside buffers and barriers, at most: what the warp groups get as arguments from
+    /// Bytes that Triton's compiler takes in addition to buffers and barriers, at most: what the warp groups get as arguments from
     /// the first of them, a byte for each of their warps, and scratch memory.
     pub fn compiler_bytes(&self) -> u64 {
         let described = self.descriptors.len() as u64 * POINTER;
@@ -41,7 +41,7 @@ impl WarpProgram {
         arguments.next_multiple_of(8) + u64::from(workers.next_multiple_of(WARP_GROUP)) + self.scratch_bytes()
     }
 
-    /// Bytes through which tiles change their layout: beside tensor memory, what groups hand to each other comes in another
+    /// Bytes through which tiles change their layout: with tensor memory, what groups hand to each other comes in another
     /// layout than it is needed in. More was never taken, on Hopper none at all (bench.fit).
     fn scratch_bytes(&self) -> u64 {
         let handed_off = self.buffers.iter().filter(|b| b.plain && !b.is_tensor());

@@ -25,11 +25,11 @@ pub enum Node {
     TripSwitch {
         /// Which of the program's loops.
         index: usize,
-        /// At least so many trips.
+        /// At least N trips.
         at_least: u32,
         /// The body.
         then: Vec<Node>,
-        /// For exactly so many trips, fewer than `at_least`.
+        /// For exactly N trips, fewer than `at_least`.
         exactly: Vec<(u32, Vec<Node>)>,
     },
     /// `for variable in lower..upper` in steps: any other loop (`scf.for`). What it carries are variables.
@@ -104,7 +104,7 @@ impl Node {
     }
 }
 
-/// What is said about an action.
+/// What is said about an operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Note {
     /// Cycle in its iteration, and stage, of the operation.
@@ -191,7 +191,7 @@ pub enum Op {
     },
     /// Makes what threads wrote to shared memory visible to asynchronous units.
     FenceProxyAsync,
-    /// All threads of the group meet.
+    /// A barrier of all threads of the group.
     GroupSync,
     /// Starts a copy from shared to global memory through a descriptor.
     TmaStore {
@@ -204,7 +204,7 @@ pub enum Op {
         /// How it is combined with what is there; `None` overwrites it.
         reduce: Option<AtomicOp>,
     },
-    /// Waits until at most so many of the group's stores still read shared memory.
+    /// Waits until at most N of the group's stores still read shared memory.
     TmaStoreWait(u32),
     /// Writes through pointers.
     GlobalStore {

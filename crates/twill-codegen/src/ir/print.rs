@@ -3,6 +3,9 @@
 //! Things are called by their names, `name#k` where several have one. An expression has its shape and type after it, unless it
 //! is a variable, whose declaration has them.
 
+mod expression;
+mod op;
+
 use super::*;
 use std::fmt::{self, Display, Formatter, Write};
 
@@ -123,7 +126,7 @@ impl Text<'_> {
         for ((_, groups), name) in program.named_barriers.iter().zip(&self.names.named) {
             writeln!(f, "  named_barrier {name} {groups}")?;
         }
-        self.tiling(f)?;
+        self.tile_scheduler(f)?;
         for ring in program.cluster.iter().flat_map(|cluster| &cluster.rings) {
             let (buffer, descriptor) = (self.buffer(ring.buffer), self.descriptor(ring.descriptor));
             let (full, empty) = (self.barrier(ring.full), self.barrier(ring.empty));
@@ -146,8 +149,8 @@ impl Text<'_> {
         writeln!(f, "}}")
     }
 
-    fn tiling(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Tiling { persistent, wave_sync, cta_coarsening, order } = &self.program.tiling;
+    fn tile_scheduler(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let TileScheduler { persistent, wave_sync, cta_coarsening, order } = &self.program.tile_scheduler;
         let mut all = Vec::new();
         all.extend(persistent.then(|| "persistent".to_owned()));
         all.extend(wave_sync.then(|| "wave_sync".to_owned()));
@@ -308,138 +311,6 @@ impl Text<'_> {
         match operand {
             Operand::Shared(slot) => self.slot(slot),
             Operand::Registers(id) => self.variable(*id),
-        }
-    }
-
-    fn expressions(&self, all: &[Expression]) -> String {
-        all.iter().map(|e| self.expression(e)).collect::<Vec<_>>().join(", ")
-    }
-
-    fn mask(&self, mask: Option<&Expression>) -> String {
-        mask.map_or_else(String::new, |mask| format!(" mask {}", self.expression(mask)))
-    }
-
-    fn expression(&self, of: &Expression) -> String {
-        use ExpressionKind as K;
-        let text = match &of.kind {
-            K::Variable(id) => self.variable(*id),
-            K::Parameter(name) => format!("parameter {name}"),
-            K::ProgramId { axis, instance: None } => format!("program_id({axis})"),
-            K::ProgramId { axis, instance: Some(which) } => format!("program_id({axis}, {which})"),
-            K::ProgramCount(axis) => format!("num_programs({axis})"),
-            K::Iteration(number) => format!("iteration({})", Self::number(*number)),
-            K::Integer(n) => format!("integer({n})"),
-            K::Float(x) => format!("float({x:?})"),
-            K::Range(start, end) => format!("range({start}, {end})"),
-            K::Apply { operation, operands } => {
-                format!("{}({})", Self::operation(operation), self.expressions(operands))
-            }
-            K::Broadcast(x) => format!("broadcast({})", self.expression(x)),
-            K::ExpandDims(axis, x) => format!("expand_dims {axis} ({})", self.expression(x)),
-            K::Transpose(order, x) => format!("transpose {} ({})", list(order), self.expression(x)),
-            K::Reduce { axis, combine, operand } => {
-                format!("reduce {axis} {} ({})", combine.name(), self.expression(operand))
-            }
-            K::PartialSums(x) => format!("partial_sums({})", self.expression(x)),
-            K::Load { pointers, mask, other } => {
-                let other =
-                    other.as_ref().map_or_else(String::new, |other| format!(" other {}", self.expression(other)));
-                format!("load({}{}{other})", self.expression(pointers), self.mask(mask.as_deref()))
-            }
-            K::FromShared(slot) => format!("local_load({})", self.slot(slot)),
-            K::FromTensor(slot) => format!("tmem_load({})", self.slot(slot)),
-        };
-        let is_declared = match of.kind {
-            K::Variable(id) => {
-                let own = self.group.as_ref().and_then(|(group, ..)| group.variables.get(id.index()));
-                own.is_some_and(|v| v.shape == of.shape && v.element == of.element)
-            }
-            _ => false,
-        };
-        if is_declared { text } else { format!("{text} : {} {}", list(&of.shape), of.element) }
-    }
-
-    fn operation(operation: &Elementwise) -> String {
-        match operation {
-            Elementwise::Opaque(opaque) => Self::opaque(opaque),
-            known => known.to_string(),
-        }
-    }
-
-    fn opaque(opaque: &Opaque) -> String {
-        let all = opaque.attributes.iter().map(|(name, value)| format!("{name} = {}", quoted(value))).collect();
-        format!("opaque {}{} ", quoted(&opaque.name), attributes(all))
-    }
-
-    fn op(&self, op: &Op) -> String {
-        match op {
-            Op::Let { to, value } => format!("let {} = {}", self.variable(*to), self.expression(value)),
-            Op::Copy { to, from } => format!("copy {} = {}", self.variable(*to), self.variable(*from)),
-            Op::Wgmma { to, left, right, accumulator } => {
-                let adds = accumulator.map_or_else(String::new, |id| format!(" accumulator {}", self.variable(id)));
-                format!("wgmma {} = {}, {}{adds}", self.variable(*to), self.operand(left), self.operand(right))
-            }
-            Op::Tcgen05Mma(mma) => {
-                let addend = match &mma.addend {
-                    Addend::Zero => "zero".to_owned(),
-                    Addend::Value(value) => format!("value {}", Self::value(value)),
-                    Addend::Before => "before".to_owned(),
-                    Addend::BeforeUnlessFirst(number) => format!("before_unless_first({})", Self::number(*number)),
-                };
-                let [to, left, right] = [&mma.to, &mma.left, &mma.right].map(|slot| self.slot(slot));
-                format!("tcgen05_mma {to} = {left}, {right}, {addend} signals {}", self.signals(&mma.signals))
-            }
-            Op::Tcgen05Commit(signals) => format!("tcgen05_commit {}", self.signals(signals)),
-            Op::WgmmaInit(id) => format!("wgmma_init {}", self.variable(*id)),
-            Op::WgmmaWait { pending, completed, in_flight } => format!(
-                "wgmma_wait {pending} completed {} in_flight {}",
-                self.variables(completed),
-                self.variables(in_flight)
-            ),
-            Op::TmaLoad { descriptor, coordinates, to, full } => {
-                let (descriptor, at) = (self.descriptor(*descriptor), self.expressions(coordinates));
-                format!("tma_load {descriptor} [{at}] to {} full {}", self.slot(to), self.barrier(*full))
-            }
-            Op::CpAsync { pointers, mask, to, full } => {
-                let (pointers, mask) = (self.expression(pointers), self.mask(mask.as_ref()));
-                format!("cp_async {pointers}{mask} to {} full {}", self.slot(to), self.barrier(*full))
-            }
-            Op::LocalStore { value, to } => format!("local_store {} to {}", self.expression(value), self.slot(to)),
-            Op::FenceProxyAsync => "fence_proxy_async".to_owned(),
-            Op::GroupSync => "group_sync".to_owned(),
-            Op::TmaStore { descriptor, coordinates, from, reduce } => {
-                let (descriptor, at) = (self.descriptor(*descriptor), self.expressions(coordinates));
-                let reduce = reduce.map_or("", |AtomicOp::Add| " reduce add");
-                format!("tma_store {descriptor} [{at}] from {}{reduce}", self.slot(from))
-            }
-            Op::TmaStoreWait(pending) => format!("tma_store_wait {pending}"),
-            Op::GlobalStore { pointers, value, mask } | Op::AtomicAdd { pointers, value, mask } => {
-                let name = if matches!(op, Op::AtomicAdd { .. }) { "atomic_add" } else { "global_store" };
-                let (to, value) = (self.expression(pointers), self.expression(value));
-                format!("{name} {value} to {to}{}", self.mask(mask.as_ref()))
-            }
-            Op::MbarrierWait { barrier, at, previous } => {
-                format!("mbarrier_wait {}{}", self.at(*barrier, *at), if *previous { " previous" } else { "" })
-            }
-            Op::MbarrierArrive { barrier, at } => format!("mbarrier_arrive {}", self.at(*barrier, *at)),
-            Op::AdvanceCursor(cursor) => format!("advance_cursor {}", self.cursor(*cursor)),
-            Op::CopyCursor { to, from } => format!("copy_cursor {} = {}", self.cursor(*to), self.cursor(*from)),
-            Op::NamedBarrierSync(id) => format!("named_barrier_sync {}", self.named(*id)),
-            Op::NamedBarrierArrive(id) => format!("named_barrier_arrive {}", self.named(*id)),
-            Op::Opaque { operation, operands, results } => {
-                format!("{}({}) to {}", Self::opaque(operation), self.expressions(operands), self.variables(results))
-            }
-            Op::Timestamp(stamps) => {
-                let stamp = |stamp: &Stamp| {
-                    let moment = match stamp.moment {
-                        Moment::Issue => "issue",
-                        Moment::End => "end",
-                        Moment::Completed => "completed",
-                    };
-                    format!("{} {moment} ({})", quoted(&stamp.operation), Self::number(stamp.at))
-                };
-                format!("timestamp {}", list(stamps.iter().map(stamp)))
-            }
         }
     }
 }

@@ -1,12 +1,10 @@
 //! Warp programs of a whole kernel: what each warp group does, from its first instruction to its
 //! last, as plain data that the printers and the protocol checker read alike.
 
-use super::{BarrierId, BufferId, CursorId, DescriptorId, IterationNumber, VariableId};
+use super::{BarrierId, BufferId, DescriptorId, TileScheduler, VariableId};
 use crate::ir::Node;
 use crate::ir::Trace;
-use crate::options::Options;
-use crate::passes::steps::program::Iteration;
-use twill_graph::{GroupId, LoopOperation, OpId, Source};
+use twill_graph::{GroupId, Source};
 use twill_triton::mlir::Type;
 
 /// The warp programs of a kernel.
@@ -25,54 +23,18 @@ pub struct WarpProgram {
     /// `bar.sync` barriers: name and participating groups.
     pub named_barriers: Vec<(String, u32)>,
     /// The loops, in the order of the text.
-    pub loops: Vec<Loop>,
+    pub loops: Vec<LoopMetadata>,
     /// The warp groups; compute groups first.
     pub groups: Vec<Group>,
-    /// How programs of the grid are dealt out to CTAs.
-    pub tiling: Tiling,
+    /// The tile scheduler: how programs of the grid are assigned to CTAs.
+    pub tile_scheduler: TileScheduler,
     /// What two CTAs do together, where they form a cluster.
     pub cluster: Option<Cluster>,
     /// What is recorded of its time.
     pub trace: Option<Trace>,
 }
 
-/// How programs of the grid are dealt out to CTAs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tiling {
-    /// A CTA works on one tile after another.
-    pub persistent: bool,
-    /// CTAs begin their tiles together, as far as they all have one.
-    pub wave_sync: bool,
-    /// Programs along each axis that share a CTA.
-    pub cta_coarsening: [u32; 3],
-    /// In which order tiles are worked on.
-    pub order: TileOrder,
-}
-
-impl Tiling {
-    /// As options say.
-    pub(crate) fn of(options: &Options) -> Tiling {
-        let mut cta_coarsening = [1; 3];
-        if let Some((count, axis)) = options.programs
-            && let Some(slot) = cta_coarsening.get_mut(axis as usize)
-        {
-            *slot = count;
-        }
-        let Options { persistent, wave_sync, order, .. } = *options;
-        Tiling { persistent, wave_sync, cta_coarsening, order }
-    }
-
-    /// Bands of tiles that get shorter (so many programs of the second axis in each), where CTAs walk over them there and back:
-    /// every other round is dealt out from the last CTA to the first, and two rounds come out even for all.
-    pub fn serpentine(&self) -> Option<u32> {
-        match self.order {
-            TileOrder::Lpt { width, even_in_pairs: true } if self.persistent => Some(width),
-            _ => None,
-        }
-    }
-}
-
-/// What two CTAs with neighbouring tiles load together: each copies one half of a tile to both (TMA multicast).
+/// A cluster of two CTAs with neighbouring tiles: each copies one half of a tile that both read to both (TMA multicast).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cluster {
     /// The rings of what both read; there is at least one.
@@ -90,22 +52,6 @@ pub struct MulticastRing {
     pub full: BarrierId,
     /// At which the groups of both CTAs arrive.
     pub empty: BarrierId,
-}
-
-/// In which order the programs of a grid are worked on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TileOrder {
-    /// As a grid is: the first axis fastest.
-    Linear,
-    /// The first axis from its end, so that tiles with long loops come first.
-    Lpt {
-        /// Programs of the second axis that go together, so that what they share stays in the L2 cache.
-        width: u32,
-        /// Loops get shorter with the first axis, so that rounds that are dealt out there and back come out even.
-        even_in_pairs: bool,
-    },
-    /// Groups of this many along the first axis, the first axis fastest, then the second.
-    GroupM(u32),
 }
 
 /// A parameter of the kernel.
@@ -161,7 +107,7 @@ pub enum Amount {
 pub enum Memory {
     /// In shared memory.
     Shared,
-    /// In tensor memory; a slot takes so many columns of all lanes.
+    /// In tensor memory; a slot takes N columns of all lanes.
     Tensor {
         /// Columns of 32 bits.
         columns: u64,
@@ -231,12 +177,12 @@ pub struct Barriers {
 pub enum Arrival {
     /// By a unit: TMA, tensor core.
     Unit,
-    /// By the threads of a group of so many warps.
+    /// By the threads of a group of N warps.
     Threads {
         /// Warps.
         warps: u32,
     },
-    /// By each thread of a group of so many warps, when its asynchronous copies are there.
+    /// By each thread of a group of N warps, when its asynchronous copies are there.
     EachThread {
         /// Warps.
         warps: u32,
@@ -245,7 +191,7 @@ pub enum Arrival {
 
 /// A loop of the kernel.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Loop {
+pub struct LoopMetadata {
     /// Its name.
     pub name: String,
     /// Its initiation interval in cycles.
@@ -260,7 +206,7 @@ pub struct Loop {
     pub source_step: Option<u64>,
 }
 
-impl Loop {
+impl LoopMetadata {
     /// Whether it may run so often that there is a steady state; else ptxas may leave no loop.
     pub fn repeats(&self) -> bool {
         self.trip_count.is_none_or(|trips| trips > u64::from(self.stages))
@@ -310,12 +256,12 @@ pub struct Variable {
 pub enum Form {
     /// As it comes.
     Any,
-    /// As an MMA leaves a result with so many columns.
+    /// As an MMA leaves a result with N columns.
     Accumulator {
         /// Columns of the result.
         columns: u64,
     },
-    /// As an MMA whose result has so many columns reads its left operand.
+    /// As an MMA whose result has N columns reads its left operand.
     LeftOperand {
         /// Columns of the result.
         columns: u64,
@@ -331,90 +277,4 @@ pub struct Cursor {
     pub slots: u32,
     /// Whether anything reads its phase.
     pub phase: bool,
-}
-
-/// A part of a tile in shared or tensor memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Slot {
-    /// The buffer.
-    pub buffer: BufferId,
-    /// The slot; the only one if there is none.
-    pub at: Option<CursorId>,
-    /// Dimension, first index and extent of a part.
-    pub slice: Option<(usize, u64, u64)>,
-    /// Rows and columns change places.
-    pub transposed: bool,
-    /// The value in it.
-    pub value: SlotValue,
-}
-
-/// A value in memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum MemoryValue {
-    /// The result of an operation of a loop.
-    Result(LoopOperation),
-    /// An invariant tile, or a part of one.
-    Invariant(u32),
-    /// What a store of the source writes, by the store's number in its module.
-    Staged(u32),
-    /// A loop's result that a group hands to another after the loop.
-    Exported(u32),
-}
-
-/// A value of an iteration, in a slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SlotValue {
-    /// Which value.
-    pub id: MemoryValue,
-    /// Of which iteration; the first where no loop makes it.
-    pub at: IterationNumber,
-}
-
-impl SlotValue {
-    /// The result of an operation of loop `index`.
-    pub fn result(index: usize, op: OpId, iteration: Iteration) -> SlotValue {
-        SlotValue { id: MemoryValue::Result(LoopOperation { index, op }), at: IterationNumber { index, iteration } }
-    }
-
-    /// A value that no loop makes.
-    pub fn outside(id: MemoryValue) -> SlotValue {
-        SlotValue { id, at: IterationNumber { index: 0, iteration: Iteration::Absolute(0) } }
-    }
-}
-
-/// An operand of an MMA.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Operand {
-    /// In shared or tensor memory.
-    Shared(Slot),
-    /// In registers.
-    Registers(VariableId),
-}
-
-/// An MMA whose result stays in tensor memory.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tcgen05Mma {
-    /// Rows × depth.
-    pub left: Slot,
-    /// Depth × columns.
-    pub right: Slot,
-    /// The result.
-    pub to: Slot,
-    /// What it adds to.
-    pub addend: Addend,
-    /// Signalled when it and all MMAs before it are done.
-    pub signals: Vec<(BarrierId, CursorId)>,
-}
-
-/// What an MMA in tensor memory adds to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Addend {
-    /// Nothing.
-    Zero,
-    /// What another operation put in the place of its result.
-    Value(SlotValue),
-    /// Its result of the iteration before.
-    Before,
-    /// Its result of the iteration before; nothing in the first.
-    BeforeUnlessFirst(crate::ir::IterationNumber),
 }

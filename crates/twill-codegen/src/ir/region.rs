@@ -15,12 +15,12 @@ impl Region {
         Region { starts: vec![0; shape.len()], extents: shape.to_vec() }
     }
 
-    /// Part `index` of those that cut a tensor of shape `shape` into pieces of shape `piece`: the pieces
+    /// Part `index` of those that cut a tensor of shape `shape` into parts of shape `part`: the parts
     /// follow each other along the only dimension in which the shapes differ.
-    pub fn piece(shape: &[u64], piece: &[u64], index: u32) -> Region {
-        let mut region = Region::whole(piece);
-        if let Some(d) = shape.iter().zip(piece).position(|(whole, part)| whole != part) {
-            region.starts[d] = u64::from(index) * piece[d];
+    pub fn part(shape: &[u64], part: &[u64], index: u32) -> Region {
+        let mut region = Region::whole(part);
+        if let Some(d) = shape.iter().zip(part).position(|(whole, part)| whole != part) {
+            region.starts[d] = u64::from(index) * part[d];
         }
         region
     }

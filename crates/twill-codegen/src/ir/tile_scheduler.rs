@@ -2,196 +2,60 @@
 //!
 //! It is written once, as formulas over the numbers of tiles and CTAs. Back ends print them, and the interpreter evaluates them.
 
-use super::{TileOrder, Tiling};
-use serde::ser::{Serialize, SerializeTuple, Serializer};
-use std::ops::{Add, Div, Mul, Rem, Sub};
+use super::formula::{Formula, name};
+use crate::options::Options;
 use twill_graph::saturate;
 
-/// Arithmetic on whole numbers that are not negative.
+/// The tile scheduler: how programs of the grid are assigned to CTAs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Formula {
-    /// A number by its name.
-    Name(&'static str),
-    /// A constant.
-    Number(u32),
-    /// Of two formulas.
-    Binary(Operator, Box<Formula>, Box<Formula>),
+pub struct TileScheduler {
+    /// A CTA works on one tile after another.
+    pub persistent: bool,
+    /// Waves of tiles are synchronised by a soft grid barrier.
+    pub wave_sync: bool,
+    /// Programs along each axis that share a CTA.
+    pub cta_coarsening: [u32; 3],
+    /// In which order tiles are worked on.
+    pub order: TileOrder,
 }
 
-/// How two numbers become one. Divisions round down.
+impl TileScheduler {
+    /// As options say.
+    pub(crate) fn of(options: &Options) -> TileScheduler {
+        let mut cta_coarsening = [1; 3];
+        if let Some((count, axis)) = options.programs
+            && let Some(slot) = cta_coarsening.get_mut(axis as usize)
+        {
+            *slot = count;
+        }
+        let Options { persistent, wave_sync, order, .. } = *options;
+        TileScheduler { persistent, wave_sync, cta_coarsening, order }
+    }
+
+    /// The width of a swizzle group, in programs of the second axis, where waves of tiles that get shorter are assigned in
+    /// serpentine order: every other wave from the last CTA to the first, so that two waves are as long for all.
+    pub fn serpentine(&self) -> Option<u32> {
+        match self.order {
+            TileOrder::Lpt { width, even_in_pairs: true } if self.persistent => Some(width),
+            _ => None,
+        }
+    }
+}
+
+/// In which order the programs of a grid are worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operator {
-    /// Their sum.
-    Add,
-    /// Their difference.
-    Sub,
-    /// Their product.
-    Mul,
-    /// Their quotient.
-    Div,
-    /// The rest of their division.
-    Rem,
-    /// The smaller one.
-    Min,
-    /// 1 if they are equal, else 0.
-    Equal,
-    /// 1 if the first is smaller, else 0.
-    Less,
-    /// 1 if both are 1, else 0.
-    And,
-    /// 1 if one of them is 1, else 0.
-    Or,
-}
-
-/// What a language writes in another way than others.
-#[derive(Clone, Copy, Debug)]
-pub struct Syntax {
-    /// A division of whole numbers.
-    pub division: &'static str,
-    /// The function for the smaller of two.
-    pub minimum: &'static str,
-    /// That two conditions hold.
-    pub and: &'static str,
-    /// That one of two conditions holds.
-    pub or: &'static str,
-}
-
-macro_rules! operator {
-    ($($of:ident $function:ident)*) => {
-        $(impl<T: Into<Formula>> $of<T> for Formula {
-            type Output = Formula;
-            fn $function(self, other: T) -> Formula {
-                Formula::Binary(Operator::$of, Box::new(self), Box::new(other.into()))
-            }
-        })*
-    };
-}
-operator!(Add add Sub sub Mul mul Div div Rem rem);
-
-impl From<u32> for Formula {
-    fn from(number: u32) -> Formula {
-        Formula::Number(number)
-    }
-}
-
-fn name(text: &'static str) -> Formula {
-    Formula::Name(text)
-}
-
-impl Formula {
-    fn min(self, other: impl Into<Formula>) -> Formula {
-        Formula::Binary(Operator::Min, Box::new(self), Box::new(other.into()))
-    }
-
-    fn equals(self, other: impl Into<Formula>) -> Formula {
-        Formula::Binary(Operator::Equal, Box::new(self), Box::new(other.into()))
-    }
-
-    fn less(self, other: impl Into<Formula>) -> Formula {
-        Formula::Binary(Operator::Less, Box::new(self), Box::new(other.into()))
-    }
-
-    fn and(self, other: Formula) -> Formula {
-        Formula::Binary(Operator::And, Box::new(self), Box::new(other))
-    }
-
-    fn or(self, other: Formula) -> Formula {
-        Formula::Binary(Operator::Or, Box::new(self), Box::new(other))
-    }
-
-    /// Its value, with those of the names.
-    pub fn value(&self, names: &dyn Fn(&str) -> i64) -> i64 {
-        match self {
-            Formula::Name(text) => names(text),
-            Formula::Number(number) => i64::from(*number),
-            Formula::Binary(operator, a, b) => {
-                let (a, b) = (a.value(names), b.value(names));
-                match operator {
-                    Operator::Add => a + b,
-                    Operator::Sub => a - b,
-                    Operator::Mul => a * b,
-                    Operator::Div => a.checked_div_euclid(b).unwrap_or(0),
-                    Operator::Rem => a.checked_rem_euclid(b).unwrap_or(0),
-                    Operator::Min => a.min(b),
-                    Operator::Equal => i64::from(a == b),
-                    Operator::Less => i64::from(a < b),
-                    Operator::And => i64::from(a != 0 && b != 0),
-                    Operator::Or => i64::from(a != 0 || b != 0),
-                }
-            }
-        }
-    }
-
-    /// As a language writes it.
-    pub fn print(&self, syntax: Syntax) -> String {
-        match self {
-            Formula::Name(text) => (*text).to_owned(),
-            Formula::Number(number) => number.to_string(),
-            Formula::Binary(Operator::Min, a, b) => {
-                format!("{}({}, {})", syntax.minimum, a.print(syntax), b.print(syntax))
-            }
-            Formula::Binary(operator, a, b) => {
-                let rank = self.rank();
-                let symbol = match operator {
-                    Operator::Add => "+",
-                    Operator::Sub => "-",
-                    Operator::Mul => "*",
-                    Operator::Div => syntax.division,
-                    Operator::Rem | Operator::Min => "%",
-                    Operator::Equal => "==",
-                    Operator::Less => "<",
-                    Operator::And => syntax.and,
-                    Operator::Or => syntax.or,
-                };
-                let nested = |of: &Formula, least: u32| {
-                    let text = of.print(syntax);
-                    if of.rank() < least { format!("({text})") } else { text }
-                };
-                format!("{} {symbol} {}", nested(a, rank), nested(b, rank + 1))
-            }
-        }
-    }
-
-    /// How tightly it binds: what binds less than what it stands in gets parentheses.
-    fn rank(&self) -> u32 {
-        match self {
-            Formula::Binary(Operator::Or, ..) => 1,
-            Formula::Binary(Operator::And, ..) => 2,
-            Formula::Binary(Operator::Equal | Operator::Less, ..) => 3,
-            Formula::Binary(Operator::Add | Operator::Sub, ..) => 4,
-            Formula::Binary(Operator::Mul | Operator::Div | Operator::Rem, ..) => 5,
-            _ => 6,
-        }
-    }
-}
-
-/// A name, a number, or `[operator, a, b]`, as `kernel.json` has it.
-impl Serialize for Formula {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Formula::Name(text) => serializer.serialize_str(text),
-            Formula::Number(number) => serializer.serialize_u32(*number),
-            Formula::Binary(operator, a, b) => {
-                let symbol = match operator {
-                    Operator::Add => "+",
-                    Operator::Sub => "-",
-                    Operator::Mul => "*",
-                    Operator::Div => "/",
-                    Operator::Rem => "%",
-                    Operator::Min => "min",
-                    Operator::Equal => "==",
-                    Operator::Less => "<",
-                    Operator::And => "and",
-                    Operator::Or => "or",
-                };
-                let mut parts = serializer.serialize_tuple(3)?;
-                parts.serialize_element(symbol)?;
-                parts.serialize_element(a)?;
-                parts.serialize_element(b)?;
-                parts.end()
-            }
-        }
-    }
+pub enum TileOrder {
+    /// As a grid is: the first axis fastest.
+    Linear,
+    /// The first axis from its end, so that tiles with long loops come first.
+    Lpt {
+        /// Programs of the second axis in a swizzle group, so that what they share stays in the L2 cache.
+        width: u32,
+        /// Loops get shorter with the first axis, so that two waves in serpentine order are as long for all CTAs.
+        even_in_pairs: bool,
+    },
+    /// Groups of this many along the first axis, the first axis fastest, then the second.
+    GroupM(u32),
 }
 
 /// A number of CTAs to launch.
@@ -217,7 +81,7 @@ pub struct ProgramOf {
     pub program: [Formula; 3],
 }
 
-impl Tiling {
+impl TileScheduler {
     /// Tiles along the first axis of the grid, over `programs_x`.
     pub fn columns(&self) -> Formula {
         match self.cta_coarsening[0] {
@@ -314,7 +178,7 @@ impl Tiling {
             .into()
     }
 
-    /// CTAs of a launch over a grid of so many tiles along each axis, of which `most` run at once; see [`Tiling::cta_counts`].
+    /// CTAs of a launch over a grid of this many tiles along each axis, of which `most` run at once; see [`TileScheduler::cta_counts`].
     pub fn ctas(&self, tiles: [u32; 3], most: u32) -> i64 {
         let all = tiles.iter().map(|count| i64::from(*count)).product();
         let names = |text: &str| match text {
@@ -334,7 +198,7 @@ impl Tiling {
         found.next().unwrap_or(all)
     }
 
-    /// The programs that a CTA works on, of so many CTAs, in a grid of so many programs along each axis; in the order of its waves.
+    /// The programs that a CTA works on, of this many CTAs, in a grid of this many programs along each axis; in the order of its waves.
     pub fn programs_of_cta(&self, cta: u32, ctas: u32, grid: [u32; 3]) -> Vec<[u32; 3]> {
         let grid_names = |text: &str| match text {
             "programs_x" => i64::from(grid[0]),
@@ -374,10 +238,11 @@ fn lookup(known: &[(&str, i64)], wanted: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ir::Syntax;
     use std::collections::BTreeSet;
 
-    fn tiling(order: TileOrder, programs: u32) -> Tiling {
-        Tiling { persistent: true, wave_sync: false, cta_coarsening: [programs, 1, 1], order }
+    fn tile_scheduler(order: TileOrder, programs: u32) -> TileScheduler {
+        TileScheduler { persistent: true, wave_sync: false, cta_coarsening: [programs, 1, 1], order }
     }
 
     /// Each program of the grid is some CTA's, once.
@@ -392,8 +257,9 @@ mod tests {
         for order in orders {
             for (grid, programs, ctas) in [([7, 5, 2], 1, 6), ([8, 4, 1], 2, 5), ([1, 1, 1], 1, 3), ([10, 3, 1], 1, 40)]
             {
-                let tiling = tiling(order, programs);
-                let all: Vec<[u32; 3]> = (0..ctas).flat_map(|cta| tiling.programs_of_cta(cta, ctas, grid)).collect();
+                let tile_scheduler = tile_scheduler(order, programs);
+                let all: Vec<[u32; 3]> =
+                    (0..ctas).flat_map(|cta| tile_scheduler.programs_of_cta(cta, ctas, grid)).collect();
                 let distinct: BTreeSet<[u32; 3]> = all.iter().copied().collect();
                 let columns = grid[0].div_ceil(programs);
                 assert_eq!(
@@ -411,10 +277,10 @@ mod tests {
 
     #[test]
     fn waves_go_there_and_come_back_in_serpentine_order() {
-        let tiling = tiling(TileOrder::Lpt { width: 1, even_in_pairs: true }, 1);
+        let tile_scheduler = tile_scheduler(TileOrder::Lpt { width: 1, even_in_pairs: true }, 1);
         // The first axis from its end: CTA 0 has the longest tile of the first wave and the shortest of the second.
-        assert_eq!(tiling.programs_of_cta(0, 4, [8, 1, 1]), [[7, 0, 0], [0, 0, 0]]);
-        assert_eq!(tiling.programs_of_cta(3, 4, [8, 1, 1]), [[4, 0, 0], [3, 0, 0]]);
+        assert_eq!(tile_scheduler.programs_of_cta(0, 4, [8, 1, 1]), [[7, 0, 0], [0, 0, 0]]);
+        assert_eq!(tile_scheduler.programs_of_cta(3, 4, [8, 1, 1]), [[4, 0, 0], [3, 0, 0]]);
     }
 
     /// Where CTAs go back and forth, each has as many iterations as any other (loops get shorter by one from column to column).
@@ -423,8 +289,8 @@ mod tests {
         let mut persistent = 0;
         for (columns, most) in [(4, 7), (8, 16), (12, 24), (32, 132), (64, 148)] {
             for (rows, width) in (1..70).flat_map(|rows| (1..4).map(move |width| (rows, width))) {
-                let tiling = tiling(TileOrder::Lpt { width, even_in_pairs: true }, 1);
-                let ctas = tiling.ctas([columns, rows, 1], most);
+                let tile_scheduler = tile_scheduler(TileOrder::Lpt { width, even_in_pairs: true }, 1);
+                let ctas = tile_scheduler.ctas([columns, rows, 1], most);
                 if ctas == i64::from(columns * rows) {
                     continue;
                 }
@@ -432,7 +298,11 @@ mod tests {
                 let ctas = u32::try_from(ctas).unwrap();
                 assert!(ctas <= most);
                 let work = |cta| -> u32 {
-                    tiling.programs_of_cta(cta, ctas, [columns, rows, 1]).iter().map(|program| program[0] + 1).sum()
+                    tile_scheduler
+                        .programs_of_cta(cta, ctas, [columns, rows, 1])
+                        .iter()
+                        .map(|program| program[0] + 1)
+                        .sum()
                 };
                 assert!((0..ctas).all(|cta| work(cta) == work(0)), "{columns} × {rows}, {width}: {ctas} of {most}");
             }
@@ -442,18 +312,17 @@ mod tests {
 
     #[test]
     fn waves_are_as_few_as_with_all_multiprocessors() {
-        let tiling = tiling(TileOrder::Linear, 1);
-        let of = |x, y| tiling.ctas([x, y, 1], 264);
+        let tile_scheduler = tile_scheduler(TileOrder::Linear, 1);
+        let of = |x, y| tile_scheduler.ctas([x, y, 1], 264);
         assert_eq!([of(5, 3), of(88, 3), of(53, 5), of(60, 10), of(100, 100)], [15, 264, 133, 200, 264]);
-        assert_eq!(Tiling { persistent: false, ..tiling.clone() }.ctas([100, 100, 1], 264), 10_000);
+        assert_eq!(TileScheduler { persistent: false, ..tile_scheduler.clone() }.ctas([100, 100, 1], 264), 10_000);
     }
 
     /// What `tests/runtime` computes with is what kernels get.
     #[test]
     fn counts_of_the_tests_in_python_are_these() {
-        let serpentine = tiling(TileOrder::Lpt { width: 2, even_in_pairs: true }, 1).cta_counts();
-        let counts =
-            serde_json::json!({"persistent": tiling(TileOrder::Linear, 1).cta_counts(), "serpentine": serpentine});
+        let serpentine = tile_scheduler(TileOrder::Lpt { width: 2, even_in_pairs: true }, 1).cta_counts();
+        let counts = serde_json::json!({"persistent": tile_scheduler(TileOrder::Linear, 1).cta_counts(), "serpentine": serpentine});
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/runtime/cta_counts.json");
         let found: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         assert_eq!(found, counts, "write {path} again: {counts}");
@@ -462,7 +331,7 @@ mod tests {
     #[test]
     fn formulas_keep_their_parentheses() {
         let syntax = Syntax { division: "//", minimum: "min", and: "and", or: "or" };
-        let order = tiling(TileOrder::GroupM(8), 2);
+        let order = tile_scheduler(TileOrder::GroupM(8), 2);
         assert_eq!(order.columns().print(syntax), "(programs_x + 1) // 2");
         assert_eq!(order.program_of().named[1].1.print(syntax), "rest // (8 * programs_y) * 8");
         assert_eq!(order.tile_count().print(syntax), "(programs_x + 1) // 2 * programs_y * programs_z");

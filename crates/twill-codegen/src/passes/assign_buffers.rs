@@ -9,7 +9,7 @@ use crate::ir::{Buffer, Memory};
 use crate::passes::steps::program::{BufferId as StepsBufferId, BufferKind};
 use twill_graph::OpId;
 use twill_triton::mlir::Type;
-use twill_triton::tile::{Kind, Transfer};
+use twill_triton::tile::{TileOpKind, Transfer};
 
 /// The pass.
 pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
@@ -90,7 +90,10 @@ fn is_read_by_unit(builder: &KernelBuilder<'_>, index: usize, op: OpId) -> bool 
     let facts = &builder.loops[index];
     facts.problem.graph().uses(op).any(|d| {
         facts.tile_operation(d.to).is_some_and(|o| {
-            matches!(o.kind, Kind::Dot { .. } | Kind::Store(Transfer::Tma) | Kind::AtomicReduce(Transfer::Tma))
+            matches!(
+                o.kind,
+                TileOpKind::Dot { .. } | TileOpKind::Store(Transfer::Tma) | TileOpKind::AtomicReduce(Transfer::Tma)
+            )
         })
     })
 }

@@ -7,7 +7,7 @@ use crate::builder::kernel::KernelBuilder;
 use crate::error::Error;
 use crate::ir::Parameter;
 use crate::ir::names;
-use twill_triton::Place;
+use twill_triton::OperationLocation;
 
 /// The pass.
 pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
@@ -15,7 +15,7 @@ pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
     let refused = |p: &Parameter| names::refused(program, &p.name).map(|why| (p.name.clone(), why));
     if let Some((name, why)) = program.parameters.iter().find_map(refused) {
         return Err(Error::Unsupported {
-            place: Place::of(kernel.module(), kernel.function()),
+            place: OperationLocation::of(kernel.module(), kernel.function()),
             what: format!("a parameter named `{name}`, {why}"),
             way_out: "rename it",
         });

@@ -35,13 +35,13 @@ fn read_early(lowering: &KernelBuilder<'_>, builder: &mut GroupBuilder, nodes: &
     within(nodes, |nodes| read_early(lowering, builder, nodes));
     let mut at = 0;
     while at < nodes.len() {
-        if let Some((waits, lands)) = waits_before(nodes, at)
+        if let Some((waits, completes)) = waits_before(nodes, at)
             && let Some(to) = early_place(nodes, waits)
             && let (before, [computes, ..]) = nodes.split_at_mut(at)
-            && let Some(read) = take_read(lowering, builder, &before[waits..lands], computes)
+            && let Some(read) = take_read(lowering, builder, &before[waits..completes], computes)
         {
-            nodes.insert(lands, read);
-            nodes[to..=lands].rotate_right(lands + 1 - waits);
+            nodes.insert(completes, read);
+            nodes[to..=completes].rotate_right(completes + 1 - waits);
             at += 1;
         }
         at += 1;
@@ -52,36 +52,36 @@ fn read_early(lowering: &KernelBuilder<'_>, builder: &mut GroupBuilder, nodes: &
 /// two begin.
 fn waits_before(nodes: &[Node], computes: usize) -> Option<(usize, usize)> {
     let passed = |end: usize, may_be: &dyn Fn(&Op) -> bool| {
-        end - nodes[..end].iter().rev().take_while(|n| matches!(n, Node::Op(action, _) if may_be(action))).count()
+        end - nodes[..end].iter().rev().take_while(|n| matches!(n, Node::Op(op, _) if may_be(op))).count()
     };
-    let is_timestamp = |action: &Op| matches!(action, Op::Timestamp(_));
-    let lands = passed(computes, &is_timestamp).checked_sub(1)?;
-    let follows = |action: &Op| matches!(action, Op::CopyCursor { .. } | Op::AdvanceCursor(_) | Op::Timestamp(_));
-    let waits = passed(lands, &follows).checked_sub(1)?;
+    let is_timestamp = |op: &Op| matches!(op, Op::Timestamp(_));
+    let completes = passed(computes, &is_timestamp).checked_sub(1)?;
+    let follows = |op: &Op| matches!(op, Op::CopyCursor { .. } | Op::AdvanceCursor(_) | Op::Timestamp(_));
+    let waits = passed(completes, &follows).checked_sub(1)?;
     let ([Node::Op(Op::MbarrierWait { previous: false, .. }, _), ..], Node::Op(Op::WgmmaWait { .. }, _)) =
-        (&nodes[waits..lands], &nodes[lands])
+        (&nodes[waits..completes], &nodes[completes])
     else {
         return None;
     };
-    Some((waits, lands))
+    Some((waits, completes))
 }
 
 /// Where a read may go whose wait is here now: behind the MMA before the last one, if only waits for what the last one
 /// reads stand between, or ahead of the last computation.
 fn early_place(nodes: &[Node], waits: usize) -> Option<usize> {
-    let action = |at: usize| match &nodes[at] {
-        Node::Op(action, _) => Some(action),
+    let op = |at: usize| match &nodes[at] {
+        Node::Op(op, _) => Some(op),
         _ => None,
     };
-    let is_mma = |at: usize| matches!(action(at), Some(Op::Wgmma { .. }));
-    let ends = |at: usize| is_mma(at) || matches!(action(at), Some(Op::Let { .. }) | None);
+    let is_mma = |at: usize| matches!(op(at), Some(Op::Wgmma { .. }));
+    let ends = |at: usize| is_mma(at) || matches!(op(at), Some(Op::Let { .. }) | None);
     let last = (0..waits).rev().find(|at| ends(*at))?;
-    match action(last)? {
+    match op(last)? {
         Op::Let { .. } => Some(last),
         _ => {
             let before = (0..last).rev().find(|at| {
                 !matches!(
-                    action(*at),
+                    op(*at),
                     Some(Op::MbarrierWait { .. } | Op::CopyCursor { .. } | Op::AdvanceCursor(_) | Op::Timestamp(_))
                 )
             })?;

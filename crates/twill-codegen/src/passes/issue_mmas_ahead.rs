@@ -1,6 +1,6 @@
 //! MMAs between a write to shared memory and its fence.
 //!
-//! What a group writes for others is fenced, the group's warps meet, and it is given away. An MMA of a batch that follows
+//! What a group writes for others is fenced, the group's warps synchronise, and it is given away. An MMA of a batch that follows
 //! starts ahead of all that: the tensor core is at work while warps wait for each other. (Attention backward on an H200: 2 to
 //! 3 %.)
 
@@ -27,7 +27,7 @@ fn start_ahead(nodes: &mut [Node]) {
         if !matches!(&nodes[end], Node::Op(Op::Wgmma { .. }, _)) {
             continue;
         }
-        // The mark of its start belongs to it, if it timestamps nothing else.
+        // The timestamp of its start belongs to it, if it timestamps nothing else.
         let marks_start = |stamps: &[Stamp]| stamps.iter().all(|stamp| stamp.moment == Moment::Issue);
         let start = match end.checked_sub(1).map(|before| &nodes[before]) {
             Some(Node::Op(Op::Timestamp(stamps), _)) if marks_start(stamps) => end - 1,
@@ -59,10 +59,10 @@ fn goes_on(one: &Node, next: Option<&Node>) -> bool {
     )
 }
 
-/// Whether an MMA may start ahead of it. The group meets behind its own write alone (`Adder::movement`), for what it wrote.
+/// Whether an MMA may start ahead of it. The group synchronises behind its own write alone (`LoopBuilder::movement`), for what it wrote.
 fn is_passed(node: &Node) -> bool {
-    let Node::Op(action, _) = node else { return false };
-    matches!(action, Op::FenceProxyAsync | Op::GroupSync | Op::MbarrierArrive { .. } | Op::Timestamp(_))
+    let Node::Op(op, _) = node else { return false };
+    matches!(op, Op::FenceProxyAsync | Op::GroupSync | Op::MbarrierArrive { .. } | Op::Timestamp(_))
 }
 
 #[cfg(test)]
@@ -78,7 +78,7 @@ mod tests {
         Slot { buffer: BufferId(buffer), at: None, slice: None, transposed: false, value }
     }
 
-    /// A write, its fence, and an MMA of what is in a buffer, with its mark; what becomes of them.
+    /// A write, its fence, and an MMA of what is in a buffer, with its timestamp; what becomes of them.
     fn moved(read: u32) -> Vec<&'static str> {
         let mma = Op::Wgmma {
             to: VariableId(0),
@@ -87,14 +87,14 @@ mod tests {
             accumulator: None,
         };
         let write = Op::LocalStore { value: Expression::integer(0), to: slot(1) };
-        let actions = [Op::GroupSync, write, Op::FenceProxyAsync, Op::GroupSync, Op::Timestamp(Vec::new()), mma];
-        let mut nodes: Vec<Node> = actions.into_iter().map(|action| Node::Op(action, Note::default())).collect();
+        let ops = [Op::GroupSync, write, Op::FenceProxyAsync, Op::GroupSync, Op::Timestamp(Vec::new()), mma];
+        let mut nodes: Vec<Node> = ops.into_iter().map(|op| Node::Op(op, Note::default())).collect();
         start_ahead(&mut nodes);
         let name = |node: &Node| match node {
             Node::Op(Op::LocalStore { .. }, _) => "write",
             Node::Op(Op::FenceProxyAsync, _) => "fence",
-            Node::Op(Op::GroupSync, _) => "meet",
-            Node::Op(Op::Timestamp(_), _) => "mark",
+            Node::Op(Op::GroupSync, _) => "sync",
+            Node::Op(Op::Timestamp(_), _) => "timestamp",
             Node::Op(Op::Wgmma { .. }, _) => "mma",
             _ => "?",
         };
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn what_a_mma_reads_is_fenced_before() {
-        assert_eq!(moved(2), ["meet", "write", "mark", "mma", "fence", "meet"]);
-        assert_eq!(moved(1), ["meet", "write", "fence", "meet", "mark", "mma"]);
+        assert_eq!(moved(2), ["sync", "write", "timestamp", "mma", "fence", "sync"]);
+        assert_eq!(moved(1), ["sync", "write", "fence", "sync", "timestamp", "mma"]);
     }
 }

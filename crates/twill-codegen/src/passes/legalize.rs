@@ -113,7 +113,7 @@ fn check_top_level(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
             return Err(lowering.unsupported(
                 l.parts.operation,
                 "a pipelined loop inside another loop or branch",
-                "let the grid, or a persistent launch (--persistent), walk over the tiles",
+                "let the grid, or the persistent tile scheduler (--persistent), go over the tiles",
             ));
         }
         if begin_differently(lowering.module, l) {

@@ -9,7 +9,7 @@ use crate::ir::{Cluster, Group, MulticastRing, TileOrder, WarpProgram};
 use crate::ir::{Op, visit};
 use crate::passes::steps::program::BufferKind;
 use std::collections::BTreeMap;
-use twill_triton::tile::{Axis, Kind};
+use twill_triton::tile::{Axis, TileOpKind};
 
 /// CTAs of a cluster.
 pub const CTAS: u32 = 2;
@@ -30,7 +30,7 @@ pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
 /// The rings that two CTAs whose programs follow each other along the first axis of the grid can load together.
 ///
 /// # Errors
-/// Where there is none, or the two would not go through their loops in step.
+/// Where there is none, or the two would not go through their loops in lockstep.
 fn plan(lowering: &KernelBuilder<'_>, groups: &[Group]) -> Result<Cluster, Error> {
     let refuse = |what: &str, way_out| Err(lowering.unsupported(lowering.kernel.function(), what, way_out));
     if lowering.has_tensor_memory() {
@@ -86,7 +86,7 @@ fn is_common(lowering: &KernelBuilder<'_>, at: BufferId) -> bool {
     of.all(|((index, id), _)| {
         let facts = &lowering.loops[*index];
         let buffer = facts.program.buffer(*id);
-        let is_dot = |op| facts.tile_operation(op).is_some_and(|o| matches!(o.kind, Kind::Dot { .. }));
+        let is_dot = |op| facts.tile_operation(op).is_some_and(|o| matches!(o.kind, TileOpKind::Dot { .. }));
         let alike = |op| {
             let tile = facts.tile_operation(op).and_then(|o| o.result);
             let same = tile.is_some_and(|t| !facts.tiles.tile(t).differs.contains(Axis::X));
@@ -103,8 +103,8 @@ fn common(lowering: &KernelBuilder<'_>, groups: &[Group]) -> BTreeMap<BufferId, 
         matches!(buffer.shape[..], [rows, _] if rows.is_multiple_of(u64::from(CTAS) * PATTERN))
     };
     let mut rings = BTreeMap::new();
-    for action in groups.iter().flat_map(actions) {
-        let Op::TmaLoad { to, full, descriptor, .. } = action else { continue };
+    for op in groups.iter().flat_map(ops) {
+        let Op::TmaLoad { to, full, descriptor, .. } = op else { continue };
         let (buffer, known) = (to.buffer, rings.contains_key(&to.buffer));
         let whole =
             lowering.program.descriptors[descriptor.index()].block == lowering.program.buffers[buffer.index()].shape;
@@ -122,7 +122,7 @@ fn common(lowering: &KernelBuilder<'_>, groups: &[Group]) -> BTreeMap<BufferId, 
 
 /// Whether a ring is loaded in another way too, or its descriptor copies something else.
 fn is_used_otherwise(groups: &[Group], rings: &BTreeMap<BufferId, MulticastRing>, ring: &MulticastRing) -> bool {
-    groups.iter().flat_map(actions).any(|action| match action {
+    groups.iter().flat_map(ops).any(|op| match op {
         Op::TmaLoad { descriptor, to, full, .. } if to.buffer == ring.buffer => {
             *descriptor != ring.descriptor || *full != ring.full
         }
@@ -134,9 +134,9 @@ fn is_used_otherwise(groups: &[Group], rings: &BTreeMap<BufferId, MulticastRing>
 }
 
 /// Everything that a group does.
-fn actions(group: &Group) -> Vec<&Op> {
+fn ops(group: &Group) -> Vec<&Op> {
     let mut all = Vec::new();
-    [&group.begin, &group.body, &group.end].into_iter().for_each(|nodes| visit(nodes, &mut |action| all.push(action)));
+    [&group.begin, &group.body, &group.end].into_iter().for_each(|nodes| visit(nodes, &mut |op| all.push(op)));
     all
 }
 

@@ -1,8 +1,8 @@
 //! Row sums whose last step waits for the end of the loop.
 //!
 //! A row of an MMA's result lies in four threads. A carried sum `l' = l · α + sum(p)` is linear in `l`, so each thread can
-//! carry its own share, `l'_t = l_t · α + sum_t(p)`, and the four shares are added once after the loop instead of in
-//! every iteration, where the exchange between threads would stand before the next MMA.
+//! carry its own partial, `l'_t = l_t · α + sum_t(p)`, and the four partials are added once after the loop (a quad
+//! all-reduce) instead of in every iteration, where the exchange between threads would stand before the next MMA.
 
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::planned::CarriedSum;
@@ -11,7 +11,7 @@ use crate::error::Error;
 use std::collections::HashMap;
 use twill_graph::OpId;
 use twill_triton::mlir::{Module, ValueId};
-use twill_triton::tile::{Combine, Kind};
+use twill_triton::tile::{Combine, TileOpKind};
 
 /// The carried sums of a loop, by the operation that makes the new sum.
 pub(crate) fn carried_sums(module: &Module, facts: &LoopFacts<'_>) -> HashMap<OpId, CarriedSum> {
@@ -28,15 +28,17 @@ pub(crate) fn carried_sums(module: &Module, facts: &LoopFacts<'_>) -> HashMap<Op
         if !(only(*argument) && only(*yielded) && only(sum) && by_rows) {
             continue;
         }
-        let (Some(makers), Some(sources)) = (facts.makers.get(yielded), facts.makers.get(&sum)) else { continue };
-        for maker in makers {
-            let source = sources.iter().find(|s| s.region == maker.region && s.program == maker.program);
+        let (Some(producers), Some(sources)) = (facts.producers.get(yielded), facts.producers.get(&sum)) else {
+            continue;
+        };
+        for producer in producers {
+            let source = sources.iter().find(|s| s.region == producer.region && s.program == producer.program);
             let Some(source) = source else { continue };
             let is_sum = facts
                 .tile_operation(source.op)
-                .is_some_and(|o| matches!(o.kind, Kind::Reduce { combine: Combine::Sum, .. }));
-            if is_sum && facts.group(source.op) == facts.group(maker.op) {
-                sums.insert(maker.op, CarriedSum { carried, reduce: source.op, tile: *tile, factor });
+                .is_some_and(|o| matches!(o.kind, TileOpKind::Reduce { combine: Combine::Sum, .. }));
+            if is_sum && facts.group(source.op) == facts.group(producer.op) {
+                sums.insert(producer.op, CarriedSum { carried, reduce: source.op, tile: *tile, factor });
             }
         }
     }
@@ -73,13 +75,13 @@ fn linear(module: &Module, argument: ValueId, yielded: ValueId) -> Option<(Optio
 ///
 /// Before: any program. After: which carried sums each thread keeps by itself is known; the loops are lowered with them.
 pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
-    builder.plan_sums();
+    builder.plan_partial_sums();
     Ok(())
 }
 
 impl KernelBuilder<'_> {
-    /// Finds the carried sums of all loops; a sum that begins with another loop's is kept in shares only if that one is.
-    pub fn plan_sums(&mut self) {
+    /// Finds the carried sums of all loops; a sum that begins with another loop's is kept in partials only if that one is.
+    pub fn plan_partial_sums(&mut self) {
         // A row that comes from tensor memory lies in one thread.
         if self.has_tensor_memory() {
             return;
@@ -95,14 +97,14 @@ impl KernelBuilder<'_> {
                     None => self.module.float_constant(initial).is_some_and(|c| c == 0.0 || (halves && c.is_finite())),
                 }
             });
-            // PartialSums are added up by the group that stores what is made of them.
+            // Partials are added up by the group that stores what is made of them.
             sums.retain(|op, _| {
                 let sub_tile = self.loops[index].tile_operation(*op).and_then(|o| o.sub_tile).unwrap_or(0);
                 self.owner(sub_tile) == Some(self.loops[index].group(*op))
             });
             self.loops[index].sums = sums;
         }
-        // A later loop that goes on with a sum must keep it in shares as well.
+        // A later loop that goes on with a sum must keep it in partials as well.
         for index in (0..self.loops.len()).rev() {
             let broken: Vec<(usize, usize)> = self.loops[index]
                 .parts

@@ -35,7 +35,7 @@ pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
         let arrivals = tile.readers.iter().map(|g| builder.releasing(*g)).collect();
         builder.program.barriers[tile.empty.index()].arrivals = arrivals;
     }
-    for results in builder.results.values() {
+    for results in builder.result_barriers.values() {
         let Some(drained) = results.drained else { continue };
         let arrivals = results.readers.iter().map(|g| builder.releasing(*g)).collect();
         builder.program.barriers[drained.index()].arrivals = arrivals;

@@ -58,9 +58,9 @@ impl Run {
 
 /// Whether a run goes on over a node: nobody waits there.
 fn goes_on(node: &Node) -> bool {
-    let Node::Op(action, _) = node else { return false };
+    let Node::Op(op, _) = node else { return false };
     matches!(
-        action,
+        op,
         Op::Timestamp(_)
             | Op::Let { .. }
             | Op::Copy { .. }

@@ -19,7 +19,7 @@ pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
 fn begin(builder: &mut KernelBuilder<'_>, number: usize) {
     let (id, stages_in_place) = (builder.groups[number].id, builder.groups[number].stages_in_place);
     let give = |barrier| {
-        let note = Note { text: "the first turn on the tensor core".into(), ..Note::default() };
+        let note = Note { text: "opens the first ping-pong slot".into(), ..Note::default() };
         Node::Op(Op::NamedBarrierArrive(barrier), note)
     };
     let begin = builder.first_slot(id).map(give);

@@ -5,7 +5,7 @@
 use crate::ir::{Detail, IterationNumber, Moment, Stamp, Timestamp, Trace};
 use crate::ir::{Node, Note, Op, visit};
 use crate::ir::{Parameter, WarpProgram};
-use crate::passes::loops::Adder;
+use crate::passes::loops::LoopBuilder;
 use crate::passes::steps::program::Iteration;
 use std::collections::{BTreeMap, BTreeSet};
 use twill_graph::OpId;
@@ -40,12 +40,12 @@ impl WarpProgram {
     pub fn timestamps(&self) -> Vec<Timestamp> {
         let (mut timestamps, mut known) = (Vec::new(), BTreeSet::new());
         for group in &self.groups {
-            visit(&group.body, &mut |action| {
-                let Op::Timestamp(stamps) = action else { return };
+            visit(&group.body, &mut |op| {
+                let Op::Timestamp(stamps) = op else { return };
                 for stamp in stamps {
-                    let mark = Timestamp::of(stamp, group.id);
-                    if known.insert(mark.clone()) {
-                        timestamps.push(mark);
+                    let timestamp = Timestamp::of(stamp, group.id);
+                    if known.insert(timestamp.clone()) {
+                        timestamps.push(timestamp);
                     }
                 }
             });
@@ -68,17 +68,17 @@ fn keep_first(nodes: &mut Vec<Node>, first: &mut BTreeMap<usize, String>) {
     nodes.retain(|node| !matches!(node, Node::Op(Op::Timestamp(stamps), _) if stamps.is_empty()));
 }
 
-impl Adder<'_, '_> {
-    /// Marks behind a wait what it was for, unless threads do that.
+impl LoopBuilder<'_, '_> {
+    /// Timestamps behind a wait what it was for, unless threads do that.
     pub(crate) fn stamp_completed(&mut self, op: OpId, iteration: Iteration) {
         let graph = self.reader.lowering.loops[self.index].problem.graph();
         if !graph.operation(op).is_synchronous() {
-            self.mark(op, Moment::Completed, iteration);
+            self.timestamp(op, Moment::Completed, iteration);
         }
     }
 
-    /// Marks a moment where code goes now; timestamps next to each other are one.
-    pub(crate) fn mark(&mut self, op: OpId, moment: Moment, iteration: Iteration) {
+    /// Timestamps a moment where code goes now; timestamps next to each other are one.
+    pub(crate) fn timestamp(&mut self, op: OpId, moment: Moment, iteration: Iteration) {
         let index = self.index;
         let operation = self.reader.lowering.loops[index].problem.graph().operation(op).name.clone();
         let stamp = Stamp { operation, moment, at: IterationNumber { index, iteration } };

@@ -5,7 +5,7 @@ use super::RegisterDemand;
 /// Rows that one instruction of a warp group multiplies (PTX ISA, `wgmma`).
 pub(crate) const MMA_ROWS: u64 = 64;
 
-/// Registers a thread that each of so many groups gets that compute, next to a group that only starts loads.
+/// Registers a thread that each of N compute groups gets, next to a group that only starts loads.
 pub fn register_share(compute: u32) -> u32 {
     registers(RegisterDemand { compute, computes: true, copies: false, rings: 0, granted: 0 })
 }

@@ -44,7 +44,7 @@ impl Translation<'_> {
         for group in &program.groups {
             let mut body = self.nodes(&group.begin)?;
             let tile = self.nodes(&group.body)?;
-            body.extend(if program.tiling.persistent { vec![checked::Node::Tiles(tile)] } else { tile });
+            body.extend(if program.tile_scheduler.persistent { vec![checked::Node::Tiles(tile)] } else { tile });
             body.extend(self.nodes(&group.end)?);
             let cursors =
                 group.cursors.iter().map(|c| checked::Cursor { name: c.name.clone(), slots: c.slots }).collect();

@@ -81,7 +81,7 @@ impl Walk<'_> {
 
     fn node(&mut self, node: &Node) -> Result<bool, Error> {
         match node {
-            Node::Op(op, _) => self.action(op)?,
+            Node::Op(op, _) => self.op(op)?,
             Node::PipelinedLoop { index, first, body } => {
                 for _ in i64::from(*first)..self.trips(*index)? {
                     if self.nodes(body)? {
@@ -192,8 +192,8 @@ impl Walk<'_> {
         }
     }
 
-    fn action(&mut self, action: &Op) -> Result<(), Error> {
-        match action {
+    fn op(&mut self, op: &Op) -> Result<(), Error> {
+        match op {
             Op::Let { to, value } => {
                 self.reads([value])?;
                 self.set(*to, Held::Value);

@@ -29,9 +29,9 @@ impl Scheduled {
         let kernel = read(&text, example).unwrap();
         let machine = Machine::load(machine).unwrap();
         let lowered: Vec<Lowered> = kernel.loops().iter().map(|l| lower_parts(l, &machine, options).unwrap()).collect();
-        let pose =
+        let problem =
             |l: &Lowered| Problem::new(l.graph.clone(), machine.resources().clone(), ModelOptions::default()).unwrap();
-        let problems: Vec<Problem> = lowered.iter().map(pose).collect();
+        let problems: Vec<Problem> = lowered.iter().map(problem).collect();
         let graphs: Vec<&LoopGraph> = lowered.iter().map(|l| &l.graph).collect();
         let schedules = solve(example, &problems, &graphs);
         let programs = options.programs.map(|coarsening| (coarsening.count, 0));
@@ -102,9 +102,9 @@ fn solve(name: &str, problems: &[Problem], graphs: &[&LoopGraph]) -> Vec<Verifie
     }
     let weights = vec![1; problems.len()];
     let together = MultiLoopProblem::new(name.to_owned(), problems.to_vec(), weights, corresponding(graphs)).unwrap();
-    let report = twill_exact::schedule_kernel(&together, &search, &mut |_| ());
+    let report = twill_exact::schedule_multi_loop(&together, &search, &mut |_| ());
     let schedules = report.loops.iter().map(|r| r.outcome.schedule().unwrap().clone()).collect();
-    twill_check::verify_kernel(&together, &report.outcome.schedule().unwrap().groups, schedules).unwrap()
+    twill_check::verify_multi_loop(&together, &report.outcome.schedule().unwrap().groups, schedules).unwrap()
 }
 
 /// So many sub-tiles.

@@ -4,7 +4,7 @@ use super::data::LoopBound;
 use crate::{LoopProblem, Request, Source};
 use twill_graph::Cycles;
 use twill_triton::Lowered;
-use twill_triton::tile::{Kind, Role};
+use twill_triton::tile::{Role, TileOpKind};
 
 /// The bound of each loop.
 pub(super) fn of(request: &Request, source: &Source, problems: &[LoopProblem], lowered: &[Lowered]) -> Vec<LoopBound> {
@@ -27,7 +27,7 @@ pub(super) fn of(request: &Request, source: &Source, problems: &[LoopProblem], l
 /// Floating-point operations of the MMAs of an iteration, two a product.
 fn flop(lowered: &Lowered) -> u64 {
     let tiles = &lowered.tiles;
-    let dots = tiles.operations().iter().filter(|o| matches!(o.kind, Kind::Dot { .. }));
+    let dots = tiles.operations().iter().filter(|o| matches!(o.kind, TileOpKind::Dot { .. }));
     let one = |dot: &twill_triton::tile::TileOperation| {
         let elements = dot.result.map_or(0, |result| tiles.tile(result).shape.iter().product());
         let depth = dot.operand(Role::Left).and_then(|left| left.shape.last().copied()).unwrap_or(0);

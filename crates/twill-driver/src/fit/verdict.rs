@@ -150,7 +150,7 @@ fn of_violation(violation: &Violation, resources: &Resources) -> Option<(Need, O
     }
 }
 
-/// Registers a thread of a compute group that holds so many words of values.
+/// Registers a thread of a compute group that holds this many words of values.
 fn a_thread(words: u64, resources: &Resources) -> u64 {
     words.div_ceil(threads(resources)) + u64::from(resources.registers.reserve_per_thread)
 }

@@ -160,7 +160,7 @@ impl From<twill_machine::MachineError> for GausError {
 
 /// What was found, replayed.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct GausReport {
     /// The problem, at the interval that was found.
     pub problem: DataflowProblem,
     /// None where nothing was found in time.
@@ -171,7 +171,7 @@ pub struct Found {
     pub proved: bool,
 }
 
-impl Found {
+impl GausReport {
     /// The schedule with its graph; the figures alone where there is none.
     pub fn to_json(&self) -> String {
         match &self.schedule {
@@ -196,7 +196,7 @@ pub fn find(
     arguments: &GausOptions,
     interrupt: Arc<AtomicBool>,
     observer: &mut dyn Observer,
-) -> Result<Found, GausError> {
+) -> Result<GausReport, GausError> {
     exact::refuse_elsewhere(arguments)?;
     let (mut seconds, started) = (DataflowSeconds::default(), Instant::now());
     let begun = started;
@@ -280,7 +280,7 @@ pub fn find(
     };
     let proved = summary.objective.value == Some(summary.objective.lower_bound)
         && (!arguments.smallest_ii || summary.interval == summary.least_interval);
-    Ok(Found { problem, schedule: replayed, summary, proved })
+    Ok(GausReport { problem, schedule: replayed, summary, proved })
 }
 
 /// What an objective is called.

@@ -20,14 +20,14 @@ use twill_graph::{
 
 /// Intervals that a baseline may try from the least on.
 const TRIES: u64 = 10_000;
-/// Graphs of up to so many operations are searched by exact windows, too, and with how much effort.
+/// Graphs of up to this many operations are searched by exact windows, too, and with how much effort.
 const SMALL: (usize, u64) = (1000, 1_000_000);
 /// Effort of the exact engine for a loop: some seconds.
 const LOOP_WORK: u64 = 20_000_000;
 
 /// What a search gave.
 #[derive(Default)]
-pub(super) struct Answer {
+pub(super) struct SearchResult {
     pub schedule: Option<StartSteps>,
     pub at_start: Option<i128>,
     pub gradients: u64,
@@ -46,7 +46,7 @@ pub(super) fn search(
     begun: Instant,
     interrupt: Arc<AtomicBool>,
     observer: &mut dyn Observer,
-) -> Result<Answer, SearchError> {
+) -> Result<SearchResult, SearchError> {
     observer.say(match arguments.engine {
         GausEngine::Baseline(_) => "scheduling",
         GausEngine::Gaus | GausEngine::Exact => "scheduling by baselines",
@@ -63,8 +63,8 @@ pub(super) fn search(
         baseline.schedule(problem)
     };
     match found {
-        Ok(schedule) => Ok(Answer { schedule: Some(schedule), ..Answer::default() }),
-        Err(BaselineError::NotFound { .. }) => Ok(Answer::default()),
+        Ok(schedule) => Ok(SearchResult { schedule: Some(schedule), ..SearchResult::default() }),
+        Err(BaselineError::NotFound { .. }) => Ok(SearchResult::default()),
         Err(error) => Err(error.into()),
     }
 }
@@ -78,7 +78,7 @@ struct Search<'a> {
     limit: Option<Duration>,
     interrupt: Arc<AtomicBool>,
     observer: &'a mut dyn Observer,
-    answer: Answer,
+    result: SearchResult,
     /// The best that GauS has is a baseline's schedule.
     is_stuck: bool,
 }
@@ -125,19 +125,19 @@ impl<'a> Search<'a> {
                 .map(|seconds| Duration::from_secs_f64(if arguments.smallest_ii { 0.9 * seconds } else { seconds })),
             interrupt,
             observer,
-            answer: Answer::default(),
+            result: SearchResult::default(),
             is_stuck: false,
         })
     }
 
-    fn run(mut self) -> Result<Answer, SearchError> {
+    fn run(mut self) -> Result<SearchResult, SearchError> {
         if self.arguments.smallest_ii {
             self.interval()?;
         } else {
             self.gradient()?;
             self.windows()?;
         }
-        Ok(self.answer)
+        Ok(self.result)
     }
 
     /// What is left of a part of the time.
@@ -153,7 +153,7 @@ impl<'a> Search<'a> {
         part: f64,
     ) -> Result<Option<(i128, StartSteps)>, SearchError> {
         let (before, time) = (self.begun.elapsed(), self.left(part));
-        let (trace, observer) = (&mut self.answer.trace, &mut *self.observer);
+        let (trace, observer) = (&mut self.result.trace, &mut *self.observer);
         let mut best = trace.last().map(|(_, objective)| *objective);
         let mut tell = |progress: Progress| {
             if problem.objective == self.problem.objective && best.is_none_or(|best| progress.objective < best) {
@@ -164,8 +164,8 @@ impl<'a> Search<'a> {
         };
         let control = Control { time, interrupt: Some(&self.interrupt), memory: self.arguments.memory() };
         let found = twill_gaus::schedule(problem, options, control, &mut tell)?;
-        self.answer.gradients += found.gradients;
-        self.answer.at_start = self.answer.at_start.or(found.at_start);
+        self.result.gradients += found.gradients;
+        self.result.at_start = self.result.at_start.or(found.at_start);
         Ok(found.objective.zip(found.schedule))
     }
 
@@ -192,7 +192,7 @@ impl<'a> Search<'a> {
             let again = self.schedule(problem, &options, part)?;
             best = again.into_iter().chain(best).min_by_key(|(objective, _)| *objective);
         }
-        self.answer.schedule = best.map(|(_, steps)| steps);
+        self.result.schedule = best.map(|(_, steps)| steps);
         Ok(())
     }
 
@@ -205,7 +205,7 @@ impl<'a> Search<'a> {
     /// Exact windows of what was found.
     fn windows(&mut self) -> Result<(), SearchError> {
         let conflicts = self.conflicts();
-        let Some(start) = self.answer.schedule.clone().filter(|_| conflicts > 0) else { return Ok(()) };
+        let Some(start) = self.result.schedule.clone().filter(|_| conflicts > 0) else { return Ok(()) };
         let precedence = Precedence::new(&self.problem.graph, self.problem.interval);
         let measure = Measure::with(&self.problem.graph, &precedence, self.problem.interval, &start.steps);
         if self.bound.is_some_and(|bound| measure.objective(self.problem.objective) <= bound) {
@@ -215,15 +215,15 @@ impl<'a> Search<'a> {
         let control =
             Control { time: self.left(1.0), interrupt: Some(&self.interrupt), memory: self.arguments.memory() };
         let before = self.begun.elapsed();
-        let (trace, observer) = (&mut self.answer.trace, &mut *self.observer);
+        let (trace, observer) = (&mut self.result.trace, &mut *self.observer);
         let what = kind(self.problem.objective);
         let mut tell = |progress: neighbourhood::Progress| {
             trace.push(((before + progress.elapsed).as_secs_f64(), progress.objective));
             observer.say(&format!("{what}: {} (window {})", progress.objective, progress.windows));
         };
         let improved = neighbourhood::improve(self.problem, start, &options, control, &mut tell)?;
-        self.answer.least = Some(improved.least);
-        self.answer.schedule = Some(improved.schedule);
+        self.result.least = Some(improved.least);
+        self.result.schedule = Some(improved.schedule);
         Ok(())
     }
 
@@ -232,16 +232,16 @@ impl<'a> Search<'a> {
         let graph = &self.problem.graph;
         let control =
             Control { time: self.left(0.5), interrupt: Some(&self.interrupt), memory: self.arguments.memory() };
-        let (trace, observer) = (&mut self.answer.trace, &mut *self.observer);
+        let (trace, observer) = (&mut self.result.trace, &mut *self.observer);
         let mut tell = |progress: Progress| {
             trace.push((progress.elapsed.as_secs_f64(), progress.objective));
             observer.say(&format!("latency: {}", progress.objective));
         };
         let bound = self.problem.latency_bound;
         let found = twill_gaus::smallest_interval(graph, bound, &self.options, control, &mut tell)?;
-        self.answer.gradients += found.gradients;
+        self.result.gradients += found.gradients;
         let reached = found.schedule.as_ref().and_then(|schedule| schedule.interval);
-        self.answer.schedule = found.schedule;
+        self.result.schedule = found.schedule;
         let Some(exact) = exact_loop(graph).filter(|_| reached != Some(found.least_interval)) else { return Ok(()) };
         let interrupt = Some(Arc::clone(&self.interrupt));
         let budget = Budget {
@@ -253,7 +253,7 @@ impl<'a> Search<'a> {
         };
         let report = twill_exact::modulo_schedule(&exact, &budget, &mut |_| ());
         if let Outcome::Optimal { schedule, .. } = &report.outcome {
-            self.answer.least_interval = u64::try_from(schedule.interval.0).ok();
+            self.result.least_interval = u64::try_from(schedule.interval.0).ok();
         }
         match report.outcome.schedule() {
             Some(times) if reached.is_none_or(|reached| i128::from(times.interval.0) < i128::from(reached)) => {
@@ -285,7 +285,7 @@ impl<'a> Search<'a> {
         problem.latency_bound = Some(latency);
         let options = Options { known: vec![best.clone()], ..options };
         let stored = self.schedule(&problem, &options, 1.0)?.map(|(_, steps)| steps);
-        self.answer.schedule = Some(stored.unwrap_or(StartSteps { interval: problem.interval, steps: best }));
+        self.result.schedule = Some(stored.unwrap_or(StartSteps { interval: problem.interval, steps: best }));
         Ok(())
     }
 }

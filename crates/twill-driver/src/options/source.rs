@@ -1,7 +1,7 @@
 //! Machine, and how a kernel becomes loop graphs.
 
 use super::{choice, numbers};
-use crate::Lowering;
+use crate::LoweringParameters;
 use serde::{Deserialize, Serialize};
 use twill_machine::{Machine, MachineError};
 use twill_triton::CtaCoarsening;
@@ -78,8 +78,8 @@ impl LoweringOptions {
     ///
     /// # Errors
     /// When the machine does not read.
-    pub fn lowering(&self) -> Result<Lowering, MachineError> {
-        Ok(Lowering {
+    pub fn lowering(&self) -> Result<LoweringParameters, MachineError> {
+        Ok(LoweringParameters {
             machine: self.machine.as_deref().map(Machine::load).transpose()?,
             kernel: self.kernel.clone(),
             loop_index: self.loop_index,

@@ -10,8 +10,8 @@ use twill_exact::ExplainOptions;
 use twill_graph::format::{
     DataflowScheduleFile, DataflowSummary, FormatError, KernelScheduleFile, PipelineFile, ScheduleFile,
 };
-use twill_graph::{DataflowProblem, KernelReport, MultiLoopProblem, Problem, Report, Schedule};
-use twill_report::page::{Loop, Page};
+use twill_graph::{DataflowProblem, MultiLoopProblem, MultiLoopReport, Problem, Report, Schedule};
+use twill_report::page::{LoopReport, Page};
 
 /// What a file of Twill's says it is: a schedule, several of them, those of sibling loops, or one of a dataflow graph. It is
 /// replayed, and explained as long as the budget of `explain` lasts. Bounds are those that the file claims.
@@ -66,7 +66,7 @@ pub fn schedules_of_file(path: &str, text: &str) -> Result<Schedules, Error> {
 /// What a file holds, with the parts of it that are of one loop each.
 enum Replayed {
     Each(Vec<(Problem, Report<Verified<Schedule>>, ScheduleFile)>),
-    Together(MultiLoopProblem, Box<KernelReport<Verified<Schedule>>>, Vec<ScheduleFile>),
+    Together(MultiLoopProblem, Box<MultiLoopReport<Verified<Schedule>>>, Vec<ScheduleFile>),
     Dataflow(Box<DataflowProblem>, Verified<MeasuredSteps>, Box<DataflowSummary>),
 }
 
@@ -118,15 +118,15 @@ fn verified(path: &str, problem: &Problem, file: &ScheduleFile) -> Result<Report
 fn kernel(path: &str, text: &str) -> Result<Replayed, Error> {
     let file = KernelScheduleFile::from_json(text, path)?;
     let kernel = file.problem()?;
-    let report: KernelReport = file.report(&kernel)?;
+    let report: MultiLoopReport = file.report(&kernel)?;
     if let Some(common) = report.outcome.schedule() {
         let schedules = report.loops.iter().filter_map(|own| own.outcome.schedule().cloned()).collect();
-        twill_check::verify_kernel(&kernel, &common.groups, schedules)
-            .map_err(|error| Error::RejectedKernel { path: path.to_owned(), error: Box::new(error) })?;
+        twill_check::verify_multi_loop(&kernel, &common.groups, schedules)
+            .map_err(|error| Error::RejectedLoops { path: path.to_owned(), error: Box::new(error) })?;
     }
     let each = kernel.loops().iter().zip(&file.loops);
     let loops = each.map(|(problem, own)| verified(path, problem, own)).collect::<Result<Vec<_>, Error>>()?;
-    let report = KernelReport {
+    let report = MultiLoopReport {
         outcome: report.outcome,
         lower_bound: report.lower_bound,
         loops,
@@ -150,7 +150,7 @@ impl Describe<'_> {
         problem: &Problem,
         report: &Report<Verified<Schedule>>,
         file: &ScheduleFile,
-    ) -> Result<Loop, Error> {
+    ) -> Result<LoopReport, Error> {
         let explanation = match self.explain {
             Some(options) => {
                 let options = left(options, self.begun);
@@ -161,7 +161,7 @@ impl Describe<'_> {
             }
             None => None,
         };
-        Ok(Loop::new(problem, report, file.normalisation, explanation.as_ref()))
+        Ok(LoopReport::new(problem, report, file.normalisation, explanation.as_ref()))
     }
 }
 

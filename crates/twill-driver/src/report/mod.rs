@@ -14,7 +14,7 @@ use twill_check::{MeasuredSteps, Verified};
 use twill_exact::ExplainOptions;
 use twill_graph::{DataflowProblem, Problem, Report, Schedule, Status};
 use twill_machine::Machine;
-use twill_report::page::{Chip, Loop, Page};
+use twill_report::page::{Chip, LoopReport, Page};
 
 /// What pictures are drawn of, all of it replayed.
 #[derive(Clone, Debug)]
@@ -97,7 +97,7 @@ fn described(
     reports: &[Report<Verified<Schedule>>],
     explain: Option<&ExplainOptions>,
     session: &mut Session<'_>,
-) -> Result<Vec<Loop>, Error> {
+) -> Result<Vec<LoopReport>, Error> {
     let begun = Instant::now();
     let mut loops = Vec::new();
     for (index, (one, report)) in problems.iter().zip(reports).enumerate() {
@@ -105,7 +105,7 @@ fn described(
             Some(options) => Some(explained(request, index, one, report, &left(options, begun), session)?),
             None => None,
         };
-        loops.push(Loop::new(&one.problem, report, one.normalisation, explanation.as_ref()));
+        loops.push(LoopReport::new(&one.problem, report, one.normalisation, explanation.as_ref()));
     }
     Ok(loops)
 }

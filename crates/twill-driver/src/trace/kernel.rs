@@ -13,7 +13,7 @@ pub struct TracedKernel {
     pub(super) iterations: usize,
     /// What its timestamps are at.
     pub(super) detail: String,
-    /// Marks, each a place in a row.
+    /// Timestamps, each a column of a row.
     pub(super) timestamps: Vec<Timestamp>,
     file: String,
 }
@@ -65,7 +65,7 @@ impl TracedKernel {
         let Some(Trace { iterations, detail, timestamps }) = read.trace else {
             return Err(TraceError::NotTraced { file: file.to_owned() });
         };
-        if timestamps.is_empty() || timestamps.iter().enumerate().any(|(k, mark)| mark.id != k) {
+        if timestamps.is_empty() || timestamps.iter().enumerate().any(|(k, timestamp)| timestamp.id != k) {
             return Err(wrong("its timestamps are not numbered from 0".into()));
         }
         Ok(TracedKernel { name: read.name, iterations, detail, timestamps, file: file.to_owned() })
@@ -73,13 +73,13 @@ impl TracedKernel {
 
     /// That timestamps of a loop are of its operations.
     pub(super) fn check_names(&self, index: usize, graph: &LoopGraph) -> Result<(), TraceError> {
-        let unknown = |mark: &&Timestamp| mark.index == index && graph.find(&mark.operation).is_none();
+        let unknown = |timestamp: &&Timestamp| timestamp.index == index && graph.find(&timestamp.operation).is_none();
         match self.timestamps.iter().find(unknown) {
             None => Ok(()),
-            Some(mark) => {
+            Some(timestamp) => {
                 let why = format!(
                     "it timestamps `{}`, which loop {index} of the schedule beside it does not have",
-                    mark.operation
+                    timestamp.operation
                 );
                 Err(TraceError::Kernel { file: self.file.clone(), why })
             }

@@ -114,7 +114,7 @@ struct Measured<'a> {
     index: usize,
     problem: &'a Problem,
     schedule: &'a Schedule,
-    /// Marks of the operations that have one for their issue, in the order of the schedule.
+    /// Timestamps of the operations that have one for their issue, in the order of the schedule.
     operations: Vec<OperationMarks>,
     /// Which of these the others are aligned with.
     first: usize,
@@ -124,7 +124,7 @@ struct Measured<'a> {
 struct OperationMarks {
     op: OpId,
     issue: usize,
-    /// Its end, or what groups see of its landing.
+    /// Its end, or what groups see of its completion.
     ends: Vec<usize>,
 }
 

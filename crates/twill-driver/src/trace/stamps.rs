@@ -37,19 +37,19 @@ pub(super) struct Launch<'a> {
 }
 
 impl Launch<'_> {
-    /// The time at a mark of an iteration; none if the kernel did not come there.
-    fn at(&self, (row, mark): (usize, usize)) -> Option<u64> {
-        self.stamps.get(row * self.timestamps + mark).copied().filter(|stamp| *stamp != 0)
+    /// The time at a timestamp of an iteration; none if the kernel did not come there.
+    fn at(&self, (row, timestamp): (usize, usize)) -> Option<u64> {
+        self.stamps.get(row * self.timestamps + timestamp).copied().filter(|stamp| *stamp != 0)
     }
 
-    /// Cycles from one mark to another.
+    /// Cycles from one timestamp to another.
     pub(super) fn between(&self, from: (usize, usize), to: (usize, usize)) -> Option<i64> {
         // The clock's difference is right also where it begins anew.
         Some(self.at(to)?.wrapping_sub(self.at(from)?).cast_signed())
     }
 
     /// The rows of iterations in the steady state, one behind the other. Rows are of the last iterations of a loop, so those of
-    /// the epilogue are among them, and those of the prologue where the loop has no more. `issue` is a mark that every iteration
+    /// the epilogue are among them, and those of the prologue where the loop has no more. `issue` is a timestamp that every iteration
     /// comes to.
     pub(super) fn steady(&self, issue: usize, stages: usize) -> Vec<usize> {
         let rows = self.stamps.len() / self.timestamps.max(1);
@@ -61,7 +61,7 @@ impl Launch<'_> {
         recorded.get(stages..last).unwrap_or_default().iter().map(|(_, row)| *row).collect()
     }
 
-    /// Start and end of an operation in an iteration, in cycles since another mark of iteration `since`: it ends when the first group
+    /// Start and end of an operation in an iteration, in cycles since another timestamp of iteration `since`: it ends when the first group
     /// sees that, and at once where none does.
     pub(super) fn span(&self, since: usize, aligned: usize, (row, o): (usize, &OperationMarks)) -> Option<(i64, i64)> {
         let from = self.between((since, aligned), (row, o.issue))?;

@@ -66,7 +66,7 @@ fn run() -> TracedRun {
     }
 }
 
-/// A launch of so many iterations of 210 cycles, which begins at this time; the first two are slow. The last are recorded.
+/// A launch of this many iterations of 210 cycles, which begins at this time; the first two are slow. The last are recorded.
 fn launch(begin: u64, trips: usize) -> Vec<u64> {
     let mut stamps = vec![0; MARKS * ITERATIONS];
     for iteration in trips.saturating_sub(ITERATIONS)..trips {

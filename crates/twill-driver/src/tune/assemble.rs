@@ -8,7 +8,7 @@ use super::{CompileOptions, Which, variants};
 use crate::{Error, Request, Session, Source, TopOptions};
 use twill_graph::saturate;
 
-/// The candidate, or the kernel of another schedule of the least interval that takes fewer cycles as assembled, among
+/// The candidate, or the kernel of another schedule of the least interval that takes fewer cycles by its SASS estimate, among
 /// `options.candidates` in all, or among four where nothing was requested and its own takes far longer than its interval, or was chosen
 /// by simulation of the warp programs alone. MMAs that run one by one come last, whatever they take.
 ///
@@ -59,7 +59,7 @@ pub(super) fn choose(
     Ok(best)
 }
 
-/// Kernels of other schedules, with the first so many in all: of one loop those that [`top`](crate::top) finds, of several those
+/// Kernels of other schedules, with the first N in all: of one loop those that [`top`](crate::top) finds, of several those
 /// whose MMAs start together.
 fn others(
     request: &Request,

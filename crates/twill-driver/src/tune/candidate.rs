@@ -1,4 +1,4 @@
-//! A kernel that could be written: what was asked, what was lowered, what the assembler said.
+//! A kernel that could be written: its specification, what was lowered, what the assembler said.
 
 use super::written::{Files, lines, signature, written};
 use super::{Language, TraceOptions};
@@ -12,7 +12,7 @@ use twill_machine::Machine;
 /// A kernel that could be written.
 pub(super) struct Candidate {
     /// The schedule, and what it is written for.
-    pub(super) asked: Asked,
+    pub(super) spec: CandidateSpec,
     /// What became of it.
     pub(super) lowered: LoweredKernel,
     /// What the assembler made of it, if it was requested.
@@ -24,7 +24,7 @@ pub(super) struct Candidate {
 }
 
 /// The schedule of a candidate, and what it is written for.
-pub(super) struct Asked {
+pub(super) struct CandidateSpec {
     /// What it is for.
     pub(super) machine: Machine,
     /// What it is written in.
@@ -65,11 +65,11 @@ pub(super) enum Attempt {
 impl LoweredKernel {
     /// Warp programs as source in the language that is asked for.
     pub(super) fn new(
-        asked: &Asked,
+        spec: &CandidateSpec,
         program: Checked,
         simulated: Option<Simulated>,
     ) -> Result<LoweredKernel, twill_codegen::Error> {
-        let Asked { language, header, operations, .. } = asked;
+        let CandidateSpec { language, header, operations, .. } = spec;
         let signature = signature(*language, &program, header)?;
         let (listing, companions) = written(*language, &program, header)?;
         let signature = signature.with_lines(lines(&listing, operations)).with_simulated(simulated.clone());
@@ -80,17 +80,17 @@ impl LoweredKernel {
 
 impl Candidate {
     /// A kernel that nobody has assembled or compared.
-    pub(super) fn new(asked: Asked, lowered: LoweredKernel) -> Candidate {
-        Candidate { asked, lowered, assembly: None, by_simulation: false, others: Vec::new() }
+    pub(super) fn new(spec: CandidateSpec, lowered: LoweredKernel) -> Candidate {
+        Candidate { spec, lowered, assembly: None, by_simulation: false, others: Vec::new() }
     }
 
     /// The same kernel, recording the time of the last iterations of a tile.
     pub(super) fn traced(self, trace: TraceOptions, input: &str) -> Result<Candidate, Error> {
         let emitted = |error| Error::Emit { input: input.to_owned(), error: Box::new(error) };
-        let Candidate { asked, lowered, .. } = self;
+        let Candidate { spec, lowered, .. } = self;
         let program = lowered.program.traced(trace.iterations, trace.detail.into());
-        let lowered = LoweredKernel::new(&asked, program, lowered.simulated).map_err(emitted)?;
-        Ok(Candidate::new(asked, lowered))
+        let lowered = LoweredKernel::new(&spec, program, lowered.simulated).map_err(emitted)?;
+        Ok(Candidate::new(spec, lowered))
     }
 
     /// All files of its folder.
@@ -101,9 +101,9 @@ impl Candidate {
             None => lowered.signature.clone(),
         };
         let mut files = vec![
-            (self.asked.language.file(), lowered.source.clone()),
+            (self.spec.language.file(), lowered.source.clone()),
             ("kernel.json", signature.to_json()),
-            ("schedule.json", self.asked.schedule.clone()),
+            ("schedule.json", self.spec.schedule.clone()),
             ("launch.py", gluon::LAUNCHER.to_owned()),
             ("machine_code.py", gluon::MACHINE_CODE.to_owned()),
             ("test_kernel.py", lowered.test.clone()),

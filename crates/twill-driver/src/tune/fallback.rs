@@ -25,7 +25,7 @@ struct Rung {
 /// The changes, of which the first whose condition holds is made.
 const LADDER: [Rung; 5] = [
     Rung {
-        condition: |attempts| attempts.best.asked.preferred,
+        condition: |attempts| attempts.best.spec.preferred,
         change: |_| (),
         note: |_| "the schedule that was found first".into(),
         goes_back: true,
@@ -40,7 +40,7 @@ const LADDER: [Rung; 5] = [
     Rung {
         condition: |attempts| {
             let Attempts { options, best, .. } = attempts;
-            options.persistent.is_none() && best.lowered.program.tiling.persistent && !options.wave_sync
+            options.persistent.is_none() && best.lowered.program.tile_scheduler.persistent && !options.wave_sync
         },
         change: |attempts| attempts.options.persistent = Some(false),
         note: |_| "one tile a CTA".into(),
@@ -133,11 +133,11 @@ pub(super) fn assembled(
     let later = SearchOptions { budget, ..session.search.clone() };
     let mut session = session.with(later);
     // The schedule that was found first is no other option, and always there to go back to.
-    let most = options.attempts.max(if best.asked.preferred && made == 1 { 2 } else { 1 });
+    let most = options.attempts.max(if best.spec.preferred && made == 1 { 2 } else { 1 });
     // It was among those of several loops.
-    best.asked.preferred &= made == 1;
+    best.spec.preferred &= made == 1;
     let mut source_before = best.lowered.source.clone();
-    let (options, limits, granted) = (options.clone(), request.limits.clone(), best.asked.granted);
+    let (options, limits, granted) = (options.clone(), request.limits.clone(), best.spec.granted);
     let mut attempts = Attempts { source, best, options, limits, granted };
     for number in made + 1..=most {
         if !attempts.best.is_short_of_registers() || session.is_stopped() {
@@ -160,7 +160,7 @@ pub(super) fn assembled(
                 break;
             }
         };
-        attempts.granted = candidate.asked.granted;
+        attempts.granted = candidate.spec.granted;
         if candidate.lowered.source == source_before {
             session.observer.note(&format!("attempt {number}: the same kernel"));
             continue;

@@ -51,7 +51,7 @@ impl GeneratedKernel {
     pub(super) fn of(best: &Candidate, machine: &str) -> GeneratedKernel {
         let program = &best.lowered.program;
         let estimates = best.sass_estimate();
-        let one = |(k, (l, status)): (usize, (&twill_codegen::ir::Loop, &String))| {
+        let one = |(k, (l, status)): (usize, (&twill_codegen::ir::LoopMetadata, &String))| {
             let simulated = best.lowered.simulated.as_ref().and_then(|s| s.iterations.get(k).copied());
             // Of some loops there is no machine code.
             let sass_estimate = estimates.get(k).copied().filter(|own| l.repeats() || Some(*own) != simulated);
@@ -61,7 +61,7 @@ impl GeneratedKernel {
         GeneratedKernel {
             name: program.name.clone(),
             machine: machine.to_owned(),
-            loops: program.loops.iter().zip(&best.asked.header.statuses).enumerate().map(one).collect(),
+            loops: program.loops.iter().zip(&best.spec.header.statuses).enumerate().map(one).collect(),
             cases: program.proof().cases,
             checking: program.seconds(),
             machine_code: best.assembly.as_ref().map(machine_code),

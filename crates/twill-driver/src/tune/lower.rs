@@ -1,9 +1,9 @@
 //! One schedule to a generated candidate.
 
-use super::candidate::{Asked, Attempt, Candidate, LoweredKernel};
-use super::found::{Found, Preferred};
+use super::candidate::{Attempt, Candidate, CandidateSpec, LoweredKernel};
 use super::rings;
 use super::rules::{self, Registers};
+use super::schedules::{KernelSchedules, Preferred};
 use super::score::whole;
 use super::written::names;
 use super::{CompileOptions, Which};
@@ -30,7 +30,7 @@ pub fn print_after(
     let source = crate::input::generated_source(request)?;
     let request = with_assignment(request, requested, &source);
     let problems = crate::problems_of_source(&request, &source)?;
-    let found = super::found::find(&request, naive(requested), &problems, session, Instant::now())?;
+    let found = super::schedules::find(&request, naive(requested), &problems, session, Instant::now())?;
     let schedules: Option<Vec<&Verified<Schedule>>> = found.loops.iter().map(|r| r.outcome.schedule()).collect();
     let Some(schedules) = schedules else { return Ok(String::new()) };
     let loops = loops(&source, &problems.loops, &schedules);
@@ -59,7 +59,7 @@ pub(super) fn lower(
     requested: &CompileOptions,
     source: &Source,
     problems: &Loops<LoopProblem>,
-    found: Found,
+    found: KernelSchedules,
 ) -> Result<Attempt, Error> {
     let schedules: Option<Vec<&Verified<Schedule>>> = found.loops.iter().map(|r| r.outcome.schedule()).collect();
     let Some(schedules) = schedules else { return Ok(Attempt::Nothing(found.status)) };
@@ -70,7 +70,7 @@ pub(super) fn lower(
     let emitted = |error| Error::Emit { input: request.input.name.clone(), error: Box::new(error) };
     let may_deepen = requested.ring_depth.is_none() && requested.schedule == Which::Optimal;
     let (program, simulated) = rings::emit(source, &loops, &options, may_deepen).map_err(emitted)?;
-    let asked = Asked {
+    let spec = CandidateSpec {
         machine: source.machine.clone(),
         language: requested.language,
         header: header(request, requested, source, &found),
@@ -79,8 +79,8 @@ pub(super) fn lower(
         granted,
         preferred: found.preferred.is_some(),
     };
-    let lowered = LoweredKernel::new(&asked, program, simulated).map_err(emitted)?;
-    Ok(Attempt::Made(Box::new(Candidate::new(asked, lowered))))
+    let lowered = LoweredKernel::new(&spec, program, simulated).map_err(emitted)?;
+    Ok(Attempt::Made(Box::new(Candidate::new(spec, lowered))))
 }
 
 /// The request with its assignment of operations to groups.
@@ -117,7 +117,7 @@ pub(super) fn naive(options: &CompileOptions) -> Option<Naive> {
     }
 }
 
-fn header(request: &Request, requested: &CompileOptions, source: &Source, found: &Found) -> Header {
+fn header(request: &Request, requested: &CompileOptions, source: &Source, found: &KernelSchedules) -> Header {
     let status = |report: &Report<Verified<Schedule>>| {
         match report.outcome.status() {
             Status::Feasible if found.naive == Some(Naive::PipeliningOnly) => {

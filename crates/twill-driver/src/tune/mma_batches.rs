@@ -6,7 +6,7 @@
 //! runs where both groups start S and dP, compute with them, and start dV, dQ and dK, than where one of them has dQ last
 //! (`bench/results/variants.md`).
 //!
-//! An order falls into mma_batches: an MMA begins one if it needs a result of the batch before it. Schedules with such mma_batches
+//! An order falls into batches: an MMA begins one if it needs a result of the batch before it. Schedules with such MMA batches
 //! are found as in [`latency_padding`](super::latency_padding), by asking for more than the machine does: dependences without a value say
 //! that the results of a batch are used behind the start of its last MMA (those that other groups read, of the next one),
 //! and that an iteration's MMAs come before those of the next. What is feasible then is feasible on the machine, and no interval gets shorter by it.
@@ -21,8 +21,8 @@ use twill_graph::{Cycles, Dependence, LoopGraph, OpId, Operation, Problem};
 pub(super) type Order = Vec<usize>;
 
 /// All orders of a sub-tile's MMAs that dependences within an iteration leave; none where sub-tiles are not alike, where
-/// there is but one order, where none uses results between MMAs, or where there are too many. With each, how many mma_batches
-/// end with an MMA whose result another group reads: nothing runs while it is handed over. The fewest first.
+/// there is but one order, where none uses results between MMAs, or where there are too many. With each, how many MMA batches
+/// end with an MMA whose result another group reads: nothing runs during the handoff. The fewest first.
 pub(super) fn orders(problem: &Problem) -> Vec<(usize, Order)> {
     let graph = problem.graph();
     let Some(tiles) = mmas(graph) else { return Vec::new() };
@@ -106,7 +106,7 @@ fn is_handed_off(graph: &LoopGraph, op: OpId) -> bool {
     graph.uses(op).any(|d| !d.tied && !graph.operation(d.to).is_synchronous())
 }
 
-/// The same loops, each with every sub-tile's MMAs in an order and in mma_batches; `None` where the model does not take it.
+/// The same loops, each with every sub-tile's MMAs in an order and in batches; `None` where the model does not take it.
 pub(super) fn in_batches(
     problems: &Loops<LoopProblem>,
     order: &[usize],
@@ -160,8 +160,8 @@ fn first(dependences: &mut Vec<Dependence>, from: OpId, to: OpId, distance: u32,
     dependences.push(Dependence { from, to, delay, distance, blocking, carries_value, tied, hold: Cycles(0) });
 }
 
-/// An MMA is over no sooner than so many cycles after its start: what it reads is given back then, and what another group
-/// reads of it handed over. What it reads from registers counts as long as it reads it.
+/// An MMA is over no sooner than this many cycles after its start: what it reads is given back then, and what another group
+/// reads of it handed off. What it reads from registers counts as long as it reads it.
 fn give_later(operation: &mut Operation, op: OpId, least: Cycles, dependences: &mut [Dependence]) {
     let before = operation.latency;
     operation.latency = before.max(least);

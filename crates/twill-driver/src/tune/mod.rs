@@ -8,7 +8,6 @@ mod assemble;
 mod assembler;
 mod candidate;
 mod fallback;
-mod found;
 mod generated;
 mod latency_padding;
 pub(crate) mod lower;
@@ -16,6 +15,7 @@ mod mma_batches;
 mod others;
 mod rings;
 pub(crate) mod rules;
+mod schedules;
 mod score;
 mod thresholds;
 mod variants;
@@ -28,9 +28,9 @@ pub(crate) use lower::of_schedules;
 pub use lower::print_after;
 pub use others::{OtherKernel, others};
 
-use crate::cache::{Key, Kind};
+use crate::cache::{EntryKind, Key};
 use crate::input::generated_source;
-use crate::{Content, DEFAULT_MACHINE, Error, Limits, Lowering, Request, Session};
+use crate::{Content, DEFAULT_MACHINE, Error, Limits, LoweringParameters, Request, Session};
 use assembler::Assembled;
 use candidate::{Attempt, Candidate};
 use serde::Serialize;
@@ -73,7 +73,7 @@ pub fn compile(
     }
     let cache = session.cache.clone();
     let depends = (text, &request.input.name, lowering(request), limits(request), options);
-    let key = Key::new(Kind::Kernel, &(depends, assembler.map(Assembler::depends), session.depends()));
+    let key = Key::new(EntryKind::Kernel, &(depends, assembler.map(Assembler::depends), session.depends()));
     if let Some(found) = cache.as_ref().and_then(|cache| cache.find(&key, GeneratedKernel::from_json)) {
         return Ok(Compiled::Kernel(Box::new(found)));
     }
@@ -119,7 +119,7 @@ fn estimate_key(text: &str, request: &Request) -> Key {
     let mut resolved = request.clone();
     let assignment = || Some(crate::default_assignment(&crate::source(request).ok()??.machine));
     resolved.limits.warp_assignment = request.limits.warp_assignment.or_else(assignment);
-    Key::new(Kind::Estimate, &(text, lowering(&resolved), limits(&resolved)))
+    Key::new(EntryKind::Estimate, &(text, lowering(&resolved), limits(&resolved)))
 }
 
 /// The kernel that was chosen, recording the time; what the assembler makes of it changes nothing but its report.
@@ -141,7 +141,8 @@ fn traced(
 
 /// How the kernel is lowered, as far as its code depends on it.
 fn lowering(request: &Request) -> impl Serialize {
-    let Lowering { machine, kernel, loop_index, sub_tiles, programs, retile_loop, contract } = &request.lowering;
+    let LoweringParameters { machine, kernel, loop_index, sub_tiles, programs, retile_loop, contract } =
+        &request.lowering;
     let programs = programs.map(|coarsening| (coarsening.count, coarsening.axis.number()));
     let default = || Machine::builtin(DEFAULT_MACHINE).ok();
     let machine = machine.clone().or_else(default).map(|machine| machine.to_toml());

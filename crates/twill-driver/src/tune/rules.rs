@@ -10,7 +10,7 @@ use twill_codegen::ir::TileOrder;
 use twill_graph::saturate;
 use twill_graph::{GroupRole, Schedule, WarpAssignment};
 use twill_triton::mlir::ValueId;
-use twill_triton::tile::{Axes, Axis, Kind, TileLoop};
+use twill_triton::tile::{Axes, Axis, TileLoop, TileOpKind};
 use twill_triton::{Kernel, Lowered};
 
 /// Whether MMAs leave their results in tensor memory.
@@ -27,7 +27,7 @@ pub(super) fn assignments(source: &Source) -> [WarpAssignment; 2] {
 }
 
 /// The options to try, the best first; a later one is for where an earlier one does not fit shared memory. `mma_batches`: the
-/// schedules' MMAs start in mma_batches.
+/// schedules' MMAs start in batches.
 pub(crate) fn options(
     requested: &CompileOptions,
     source: &Source,
@@ -73,8 +73,8 @@ pub(crate) fn options(
         operands_in_registers: requested
             .operands_in_registers
             .unwrap_or(held > 0 && room && requested.language == Language::Gluon),
-        // With loops of different length (causal attention) pingpong gain up to 3 % where the tensor core is all that bounds them, in
-        // CUDA; elsewhere they cost 1 to 2 % (bench/results/variants.md).
+        // With loops of different length (causal attention) ping-pong gains up to 3 % where the tensor core is all that bounds them, in
+        // CUDA; elsewhere it costs 1 to 2 % (bench/results/variants.md).
         pingpong: requested
             .pingpong
             .unwrap_or(!grows || (requested.language == Language::Cuda && are_bound_by_mmas(loops, schedules))),
@@ -170,7 +170,7 @@ fn is_any_loaded(kernel: &Kernel) -> bool {
 /// Whether some loads of a loop are shared along one axis of the grid, and others along the other.
 fn is_product(loops: &[Lowered]) -> bool {
     let along = |l: &TileLoop, own: Axis, other: Axis| {
-        l.operations().iter().filter(|o| matches!(o.kind, Kind::Load(_))).any(|o| {
+        l.operations().iter().filter(|o| matches!(o.kind, TileOpKind::Load(_))).any(|o| {
             let differs = o.result.map_or(Axes::NONE, |r| l.tile(r).differs);
             differs.contains(own) && !differs.contains(other)
         })

@@ -1,8 +1,8 @@
-//! What a candidate is worth: cycles by simulation, the SASS estimate, and its cost as assembled.
+//! What a candidate is worth: cycles by simulation, the SASS estimate, and what the assembler reports.
 
 use super::candidate::Candidate;
 use twill_backend::gluon::{self, Assembly, LoopTraffic, Simulated};
-use twill_codegen::ir::{Loop, WarpProgram};
+use twill_codegen::ir::{LoopMetadata, WarpProgram};
 use twill_machine::Machine;
 use twill_simulate::sass::{Instruction, Rates, cycles_of_loop};
 use twill_simulate::{KernelTime, Timing};
@@ -42,7 +42,7 @@ impl Candidate {
 
     /// Cycles of an iteration of its machine code, by loop; empty where they are not known.
     pub(super) fn sass_estimate(&self) -> Vec<u32> {
-        let of = |assembly| sass_estimate(assembly, &self.lowered.program, &self.asked.machine);
+        let of = |assembly| sass_estimate(assembly, &self.lowered.program, &self.spec.machine);
         self.assembly.as_ref().map(of).unwrap_or_default()
     }
 
@@ -70,7 +70,7 @@ fn traffic(lowered: &Lowered) -> LoopTraffic {
     LoopTraffic { shared: all.shared.0, global: all.global.0, common, flop: all.flop }
 }
 
-/// Cycles of an iteration of its machine code, by loop, but not less than its copies and multiplies take. Where ptxas left loops
+/// Cycles of an iteration of its machine code, by loop, but not less than its copies and MMAs take. Where ptxas left loops
 /// only of those that repeat, the others have the cycles of their warp programs. Empty unless all are known.
 pub(super) fn sass_estimate(assembly: &Assembly, program: &WarpProgram, machine: &Machine) -> Vec<u32> {
     let (Some(rates), Some(timing)) = (Rates::of(machine), Timing::of(machine)) else { return Vec::new() };
@@ -98,7 +98,7 @@ pub(super) fn sass_estimate(assembly: &Assembly, program: &WarpProgram, machine:
 
 /// The sum over all loops that repeat; over all where none does.
 pub(super) fn repeating(program: &WarpProgram, of_loops: &[u32]) -> u64 {
-    let any = program.loops.iter().any(Loop::repeats);
+    let any = program.loops.iter().any(LoopMetadata::repeats);
     let counted = program.loops.iter().zip(of_loops).filter(|(one, _)| one.repeats() || !any);
     counted.map(|(_, each)| u64::from(*each)).sum()
 }

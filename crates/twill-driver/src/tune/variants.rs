@@ -1,8 +1,8 @@
 //! Which schedules are tried: with MMA batches, with padded latencies, with less memory, and others than the best.
 
 use super::candidate::{Attempt, Candidate};
-use super::found::{Found, find, in_batches, with_padded_latencies};
 use super::lower::{by_sub_tile, lower, naive, with_assignment};
+use super::schedules::{KernelSchedules, find, in_batches, with_padded_latencies};
 use super::thresholds::THRESHOLDS;
 use super::{CompileOptions, Which, rules};
 use crate::{Error, LoopProblem, Loops, Request, Session, Source, TopOptions};
@@ -23,7 +23,7 @@ pub(super) struct Other {
 enum Plan {
     /// What the options say; warp assignments that may be tried besides.
     Requested(Vec<WarpAssignment>),
-    /// The same with so many bytes of shared memory.
+    /// The same with this many bytes of shared memory.
     Room(u64),
     /// The one that takes least memory.
     Least,
@@ -122,7 +122,7 @@ pub(super) fn others(
     let each = top.each.into_iter().skip(1).map(|mut other| {
         other.report.phases.clear();
         let json = crate::json([schedule_file(one, &other.report)]);
-        let found = Found {
+        let found = KernelSchedules {
             status: other.report.outcome.status(),
             loops: vec![other.report],
             json,
@@ -179,13 +179,13 @@ fn within(
     lower(request, requested, source, &first, found)
 }
 
-/// The one that takes the fewest cycles by simulation, of schedules whose sub-tiles start their MMAs in mma_batches.
+/// The one that takes the fewest cycles by simulation, of schedules whose sub-tiles start their MMAs in batches.
 fn fastest_in_batches(
     request: &Request,
     requested: &CompileOptions,
     source: &Source,
     problems: &Loops<LoopProblem>,
-    found: &Found,
+    found: &KernelSchedules,
     session: &mut Session<'_>,
     started: Instant,
 ) -> Result<Option<Candidate>, Error> {
@@ -194,7 +194,7 @@ fn fastest_in_batches(
         let candidate = match lower(request, requested, source, &problems, other) {
             Ok(Attempt::Made(candidate)) => candidate,
             Ok(Attempt::Nothing(_)) => continue,
-            // What cannot be written in mma_batches is written as it was found first.
+            // What cannot be written in batches is written as it was found first.
             Err(error) => {
                 session
                     .observer
@@ -218,7 +218,7 @@ fn by_simulation(
     request: &Request,
     requested: &CompileOptions,
     source: &Source,
-    found: Vec<(Loops<LoopProblem>, Found)>,
+    found: Vec<(Loops<LoopProblem>, KernelSchedules)>,
     session: &mut Session<'_>,
 ) -> Vec<Candidate> {
     let mut all: Vec<(u64, Option<i64>, Candidate)> = Vec::new();

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 use twill_driver::tune::{CompileOptions, Compiled, GeneratedKernel, compile};
-use twill_driver::{Content, Input, Limits, Lowering, Request, Session, SiblingOptions, Silent};
+use twill_driver::{Content, Input, Limits, LoweringParameters, Request, Session, SiblingOptions, Silent};
 use twill_exact::SearchOptions;
 use twill_machine::Machine;
 
@@ -11,7 +11,8 @@ use twill_machine::Machine;
 pub fn generated(example: &str, options: &CompileOptions) -> GeneratedKernel {
     let path = format!("{}/../../examples/{example}.ttir", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap();
-    let lowering = Lowering { machine: Some(Machine::load("h200").unwrap()), ..Lowering::default() };
+    let lowering =
+        LoweringParameters { machine: Some(Machine::load("h200").unwrap()), ..LoweringParameters::default() };
     let request = Request {
         input: Input { name: example.to_owned(), content: Content::Kernel(text) },
         lowering,

@@ -1,6 +1,6 @@
 //! Differences between schedules.
 
-use super::program::{Program, Scope};
+use super::normalized::{NormalizedSchedule, Scope};
 use std::cmp::Reverse;
 use twill_graph::{Cycles, GroupId, OpId, Problem, Schedule};
 
@@ -35,7 +35,7 @@ pub enum Difference {
 /// Every difference of `other` from `first`, both of them schedules of `problem`: those of the operations that take most
 /// cycles first, stages last. Empty if and only if the two are the same but for the times within their order.
 pub fn differences(problem: &Problem, first: &Schedule, other: &Schedule) -> Vec<Difference> {
-    let (before, after) = (Program::of(problem, first), Program::of(problem, other));
+    let (before, after) = (NormalizedSchedule::of(problem, first), NormalizedSchedule::of(problem, other));
     let scope = Scope::all(problem);
     let cycles = |op: OpId| problem.graph().operation(op).occupancy;
     let mut differences: Vec<(Cycles, Difference)> = Vec::new();

@@ -2,11 +2,11 @@
 //! nearly equal in them is worth timing.
 //!
 //! The next schedule answers the question of the search with one clause for each schedule before it: differ in
-//! something (`program.rs`). So it is the best of those that are left, goes through the same objective and extraction,
+//! something (`normalized.rs`). So it is the best of those that are left, goes through the same objective and extraction,
 //! and an answer "none" proves that there is no other.
 
 mod difference;
-mod program;
+mod normalized;
 
 pub use difference::{Difference, differences};
 
@@ -16,9 +16,9 @@ use crate::encoding::{Anchor, Candidate, Encoding, Question, Reply, Stages};
 use crate::extract;
 use crate::limits::{Budget, Meter};
 use crate::objective;
+use crate::progress::Progress;
 use crate::query;
-use crate::search::Progress;
-use program::{Program, Scope};
+use normalized::{NormalizedSchedule, Scope};
 use twill_graph::{
     Cycles, Families, Liveness, ObjectiveLevel, ObjectiveValue, OpId, Outcome, Problem, Report, Schedule, StageWindow,
 };
@@ -110,7 +110,7 @@ pub fn alternatives(
         return Alternatives { reports: Vec::new(), complete_through: None, stages: 0, end: End::Unproved };
     };
     let model = problem.options();
-    let program = Program::of(problem, first);
+    let normalized = NormalizedSchedule::of(problem, first);
     let mut search = Enumeration {
         problem,
         first: report,
@@ -118,10 +118,10 @@ pub fn alternatives(
         meter: Meter::start(&options.budget),
         progress,
         stages: (first.stages(), first.stages().saturating_add(options.more_stages)),
-        seen: program.clone().images(problem),
+        seen: normalized.clone().images(problem),
         all: Scope::all(problem),
         expensive: Scope::expensive(problem, first.interval.0),
-        alike: program.alike(problem),
+        alike: normalized.alike(problem),
         reports: vec![report.clone()],
         // In the paper's variants time may not be shifted.
         given_up: model.liveness == Liveness::Paper || model.stage_window == StageWindow::Paper,
@@ -145,7 +145,7 @@ struct Enumeration<'p, 'a> {
     /// Those of the first schedule, and the most allowed.
     stages: (u32, u32),
     /// The schedules found, with interchangeable sub-tiles in all orders.
-    seen: Vec<Program>,
+    seen: Vec<NormalizedSchedule>,
     all: Scope,
     expensive: Scope,
     /// First operations of interchangeable sub-tiles, in the order in which the first schedule has them.
@@ -312,8 +312,8 @@ impl<'p> Enumeration<'p, '_> {
         // Stages are counted from the first issue.
         let starts: Vec<_> = self.problem.graph().op_ids().map(|op| encoding.issued_at(op, 0)[1]).collect();
         encoding.engine.unlogged(starts);
-        for program in &self.seen {
-            let differs = program.differs(&mut encoding, scope);
+        for normalized in &self.seen {
+            let differs = normalized.differs(&mut encoding, scope);
             encoding.engine.unlogged(differs);
         }
         match (query::with_few_groups(&mut encoding, &self.meter), self.meter.stopped()) {
@@ -330,10 +330,10 @@ impl<'p> Enumeration<'p, '_> {
         let least_length = bounds::least_length(self.problem, interval);
         let (candidate, mut values) =
             objective::improve(&mut encoding, candidate, least_length, &self.meter, self.options.objective_work);
-        let program = |c: &Candidate| Program::new(self.problem, interval, &c.times, &c.groups);
-        let found = program(&candidate);
+        let normalized = |c: &Candidate| NormalizedSchedule::new(self.problem, interval, &c.times, &c.groups);
+        let found = normalized(&candidate);
         let candidate = compact::compact_where(&encoding, candidate, |moved| {
-            moved.times.contains(&0) && program(moved).is_like(&found, &self.all)
+            moved.times.contains(&0) && normalized(moved).is_like(&found, &self.all)
         });
         let schedule = extract::schedule(&encoding, &candidate);
         let (cycles, stages) = (schedule.interval, schedule.stages());

@@ -3,7 +3,7 @@
 //! The sum can only rise where something starts, so it is enough to look there. Where a candidate
 //! breaks it, the sum over all copies at that event becomes a constraint of the solver.
 
-use crate::encoding::storage::{Item, Place, Pool, When};
+use crate::encoding::storage::{AnchoredTime, Item, Pool, When};
 use crate::encoding::{Anchor, Candidate, Encoding, Stages};
 use crate::proof_log::Log;
 use batsat::Lit;
@@ -31,7 +31,7 @@ impl When {
     }
 }
 
-impl Place {
+impl AnchoredTime {
     fn at(self, candidate: &Candidate) -> i64 {
         self.offset
             + match self.anchor {
@@ -236,7 +236,7 @@ impl Pool {
         let at = self.items[event].start;
         let interval = e.question.interval;
         // In this form everything hangs on operations: see `Anchor::Length`.
-        let op = |place: Place| match place.anchor {
+        let op = |place: AnchoredTime| match place.anchor {
             Anchor::Issue(op) => op,
             Anchor::Length => item.owner,
         };

@@ -1,7 +1,7 @@
 //! Live tile words of every group fit the registers it is given, and all groups together the
 //! register file.
 
-use crate::encoding::storage::{Item, Place, Pool, When};
+use crate::encoding::storage::{AnchoredTime, Item, Pool, When};
 use crate::encoding::{Anchor, Candidate, Encoding};
 use batsat::Lit;
 use twill_graph::proof::{Atom, Item as Name, Pool as Room, Reason, RegisterLimit};
@@ -36,10 +36,10 @@ pub(super) fn kept(e: &Encoding, name: Name, v: OpId, weight: u64, reads: &[Read
         return Vec::new();
     }
     let interval = e.question.interval;
-    let start = Place { anchor: Anchor::Issue(v), offset: 0 };
+    let start = AnchoredTime { anchor: Anchor::Issue(v), offset: 0 };
     let end = |read: &Read| {
         let offset = i64::from(read.distance) * interval + read.until;
-        (Place { anchor: Anchor::Issue(read.by), offset }, read.when)
+        (AnchoredTime { anchor: Anchor::Issue(read.by), offset }, read.when)
     };
     let item = |start, ends, repeats| Item { name, owner: v, weight, start, ends, when: When::Always, repeats };
     if e.problem.options().liveness == Liveness::Folded {
@@ -49,11 +49,11 @@ pub(super) fn kept(e: &Encoding, name: Name, v: OpId, weight: u64, reads: &[Read
     // end.
     let stages = i64::from(e.question.stages.most().unwrap_or(1));
     let of_copy = |copy: i64| {
-        let shifted = |place: Place| Place { offset: place.offset + copy * interval, ..place };
+        let shifted = |place: AnchoredTime| AnchoredTime { offset: place.offset + copy * interval, ..place };
         let inside = reads.iter().filter(|read| copy + i64::from(read.distance) < stages);
-        let mut ends: Vec<(Place, When)> = inside.map(end).map(|(place, when)| (shifted(place), when)).collect();
+        let mut ends: Vec<(AnchoredTime, When)> = inside.map(end).map(|(place, when)| (shifted(place), when)).collect();
         if copy == stages - 1 {
-            let over = Place { anchor: Anchor::Length, offset: copy * interval };
+            let over = AnchoredTime { anchor: Anchor::Length, offset: copy * interval };
             ends.extend(reads.iter().filter(|read| read.distance > 0).map(|read| (over, read.when)));
         }
         (!ends.is_empty()).then(|| item(shifted(start), ends, false))
@@ -66,7 +66,7 @@ fn copies(e: &Encoding, item: Item) -> Vec<Item> {
     if e.problem.options().liveness == Liveness::Folded {
         return vec![item];
     }
-    let shift = |p: Place, copy: i64| Place { offset: p.offset + copy * e.question.interval, ..p };
+    let shift = |p: AnchoredTime, copy: i64| AnchoredTime { offset: p.offset + copy * e.question.interval, ..p };
     (0..i64::from(e.question.stages.most().unwrap_or(1)))
         .map(|copy| Item {
             start: shift(item.start, copy),
@@ -93,8 +93,8 @@ pub(super) fn prepare(e: &mut Encoding) {
                 name: Name::Operand(id),
                 owner: d.to,
                 weight: graph.operation(d.from).register_words().0,
-                start: Place { anchor: Anchor::Issue(d.to), offset: 0 },
-                ends: vec![(Place { anchor: Anchor::Issue(d.to), offset: consumer.span().0 }, When::Always)],
+                start: AnchoredTime { anchor: Anchor::Issue(d.to), offset: 0 },
+                ends: vec![(AnchoredTime { anchor: Anchor::Issue(d.to), offset: consumer.span().0 }, When::Always)],
                 when: When::Apart(d.from, d.to),
                 repeats: true,
             };

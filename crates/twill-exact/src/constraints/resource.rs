@@ -3,7 +3,7 @@
 //! One instance: no two reservations overlap modulo `I`, a clause for every pair and copy. Several:
 //! sums, checked on candidates.
 
-use crate::encoding::storage::{Item, Place, Pool, When};
+use crate::encoding::storage::{AnchoredTime, Item, Pool, When};
 use crate::encoding::{Anchor, Candidate, Encoding};
 use twill_graph::proof::{Item as Name, Pool as Room, Reason};
 use twill_graph::{OpId, Problem, Reservation, UnitId};
@@ -72,8 +72,8 @@ pub(super) fn encode(e: &mut Encoding) {
                 name: Name::Reservation(*op, *at),
                 owner: *op,
                 weight: 1,
-                start: Place { anchor: Anchor::Issue(*op), offset: r.start.0 },
-                ends: vec![(Place { anchor: Anchor::Issue(*op), offset: r.start.0 + r.cycles.0 }, When::Always)],
+                start: AnchoredTime { anchor: Anchor::Issue(*op), offset: r.start.0 },
+                ends: vec![(AnchoredTime { anchor: Anchor::Issue(*op), offset: r.start.0 + r.cycles.0 }, When::Always)],
                 when: When::Always,
                 repeats: true,
             });

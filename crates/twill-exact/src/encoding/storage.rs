@@ -26,7 +26,7 @@ impl Storage {
 
 /// A point in time relative to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct AnchoredTime {
     pub(crate) anchor: Anchor,
     pub(crate) offset: i64,
 }
@@ -47,8 +47,8 @@ pub(crate) struct Item {
     /// The operation whose group holds it.
     pub(crate) owner: OpId,
     pub(crate) weight: u64,
-    pub(crate) start: Place,
-    pub(crate) ends: Vec<(Place, When)>,
+    pub(crate) start: AnchoredTime,
+    pub(crate) ends: Vec<(AnchoredTime, When)>,
     /// The condition under which it exists.
     pub(crate) when: When,
     /// It recurs every `I` cycles (the steady state); otherwise it is one copy of a straight line.

@@ -40,13 +40,13 @@ impl Relaxation {
     }
 }
 
-/// The answer to a question.
-pub(crate) enum Answer {
-    Found(Box<Sample>),
-    /// Proved that there is none.
-    None,
+/// Whether a problem has a schedule at an interval.
+pub(crate) enum Feasibility {
+    Feasible(Box<Sample>),
+    /// Proved.
+    Infeasible,
     /// It took too much work.
-    Open,
+    Unknown,
 }
 
 /// A schedule, and what it uses.
@@ -62,7 +62,7 @@ pub(crate) struct Sample {
 
 impl Asker {
     /// Asks about what is left of a problem.
-    pub(crate) fn ask(&self, problem: &Problem, interval: i64, relaxation: &Relaxation) -> Answer {
+    pub(crate) fn ask(&self, problem: &Problem, interval: i64, relaxation: &Relaxation) -> Feasibility {
         if relaxation.lifted.is_empty() {
             return self.ask_as_is(problem, interval, relaxation.families);
         }
@@ -73,18 +73,18 @@ impl Asker {
         };
         match changed(problem, lift) {
             Some(lifted) => self.ask_as_is(&lifted, interval, relaxation.families),
-            None => Answer::Open,
+            None => Feasibility::Unknown,
         }
     }
 
-    fn ask_as_is(&self, problem: &Problem, interval: i64, families: Families) -> Answer {
+    fn ask_as_is(&self, problem: &Problem, interval: i64, families: Families) -> Feasibility {
         if bounds::lower_bound(problem, families).interval.0 > interval {
-            return Answer::None;
+            return Feasibility::Infeasible;
         }
         self.meter.allow(Some(self.work));
         match query::exists(problem, interval, families, &self.meter) {
-            Verdict::Excluded { .. } => Answer::None,
-            Verdict::Stopped => Answer::Open,
+            Verdict::Excluded { .. } => Feasibility::Infeasible,
+            Verdict::Stopped => Feasibility::Unknown,
             Verdict::Found(found) => {
                 let (e, candidate) = (&found.encoding, &found.candidate);
                 let schedule = extract::schedule(e, candidate);
@@ -95,7 +95,7 @@ impl Asker {
                 let threads = resources.compute_group_cost(1);
                 let reserve = u64::from(resources.registers.reserve_per_thread);
                 let per_thread = registers::most_words(e, candidate).div_ceil(threads) + reserve;
-                Answer::Found(Box::new(Sample {
+                Feasibility::Feasible(Box::new(Sample {
                     shared: shared_memory::peak(e, candidate),
                     tensor: tensor_memory::peak(e, candidate),
                     per_thread,

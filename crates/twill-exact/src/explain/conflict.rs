@@ -5,7 +5,7 @@
 //! other members, proves that the member is needed (Chinneck & Dravnieks, "Locating minimal
 //! infeasible constraint sets in linear programs", ORSA J. Computing 3(2), 1991).
 
-use super::ask::{Answer, Asker, Relaxation, Sample};
+use super::ask::{Asker, Feasibility, Relaxation, Sample};
 use super::demand;
 use crate::constraints::{bandwidth, resource};
 use std::collections::BTreeMap;
@@ -109,11 +109,11 @@ fn delete(
         for part in std::mem::take(&mut open) {
             let without = part.left_out_of(set);
             match asker.ask(problem, interval, &without) {
-                Answer::None => *set = without,
-                Answer::Found(sample) => {
+                Feasibility::Infeasible => *set = without,
+                Feasibility::Feasible(sample) => {
                     witnesses.insert(part, (sample, without));
                 }
-                Answer::Open => again.push(part),
+                Feasibility::Unknown => again.push(part),
             }
         }
         open = again;
@@ -142,12 +142,12 @@ fn member(
     if depth == Depth::Whole {
         if suffices.is_none() {
             match asker.ask(problem, interval, &alone) {
-                Answer::Found(found) => {
+                Feasibility::Feasible(found) => {
                     suffices = Some(true);
                     sample = Some((found, alone));
                 }
-                Answer::None => suffices = Some(false),
-                Answer::Open => {}
+                Feasibility::Infeasible => suffices = Some(false),
+                Feasibility::Unknown => {}
             }
         }
         let (found, least) = match unit {

@@ -1,7 +1,7 @@
 //! Required against available: the least amount at which an interval becomes feasible, all else
 //! being equal, found by asking.
 
-use super::ask::{Answer, Asker, Relaxation, Sample, changed};
+use super::ask::{Asker, Feasibility, Relaxation, Sample, changed};
 use crate::bounds;
 use crate::constraints::resource;
 use twill_graph::saturate;
@@ -87,10 +87,10 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn ask(&self, problem: Option<Problem>) -> Answer {
+    fn ask(&self, problem: Option<Problem>) -> Feasibility {
         match problem {
             Some(problem) => self.asker.ask(&problem, self.interval, self.keeps),
-            None => Answer::Open,
+            None => Feasibility::Unknown,
         }
     }
 
@@ -112,9 +112,9 @@ impl Search<'_> {
             let down = (next - too_little) / 2 / step * step;
             let middle = next - down;
             match self.ask(with(middle)) {
-                Answer::Found(sample) => best = sample,
-                Answer::None => too_little = middle,
-                Answer::Open => return (best, false),
+                Feasibility::Feasible(sample) => best = sample,
+                Feasibility::Infeasible => too_little = middle,
+                Feasibility::Unknown => return (best, false),
             }
         }
     }
@@ -128,7 +128,9 @@ impl Search<'_> {
         used: impl Fn(&Sample) -> u64,
         with: impl Fn(u64) -> Option<Problem>,
     ) -> (Vec<Demand>, Option<Box<Sample>>) {
-        let Some(Answer::Found(sample)) = unlimited.map(|u| self.ask(with(u))) else { return (Vec::new(), None) };
+        let Some(Feasibility::Feasible(sample)) = unlimited.map(|u| self.ask(with(u))) else {
+            return (Vec::new(), None);
+        };
         let sizes = self.problem.graph().operations().iter().map(|op| match op.storage {
             Storage::Registers(words) => 4 * words.0,
             Storage::Shared(bytes) => bytes.0,
@@ -170,27 +172,27 @@ impl Search<'_> {
             });
             shown.get_or_insert(found.0);
         };
-        let (mut a_thread, mut all) = (Answer::None, Answer::None);
+        let (mut a_thread, mut all) = (Feasibility::Infeasible, Feasibility::Infeasible);
         if u64::from(PLENTY_PER_THREAD) > most {
             a_thread = self.ask(with(PLENTY_PER_THREAD, file.words));
         }
         if PLENTY_OF_WORDS > file.words {
             all = self.ask(with(file.maximum_per_thread, PLENTY_OF_WORDS));
         }
-        let neither = matches!((&a_thread, &all), (Answer::None, Answer::None));
-        if let Answer::Found(sample) = a_thread {
+        let neither = matches!((&a_thread, &all), (Feasibility::Infeasible, Feasibility::Infeasible));
+        if let Feasibility::Feasible(sample) = a_thread {
             let with = |r| with(per_thread(r), file.words);
             let found = self.least(too_few, sample, step, |s| s.per_thread, with);
             let used = found.0.per_thread;
             settle(Quantity::RegistersPerThread, most, found, used);
         }
-        if let Answer::Found(sample) = all {
+        if let Feasibility::Feasible(sample) = all {
             let step = self.problem.resources().compute_group_cost(file.granularity);
             let found = self.least(file.words, sample, step, |s| s.file, |w| with(file.maximum_per_thread, w));
             let used = found.0.file;
             settle(Quantity::RegisterFile, file.words, found, used);
         }
-        if neither && let Answer::Found(sample) = self.ask(with(PLENTY_PER_THREAD, PLENTY_OF_WORDS)) {
+        if neither && let Feasibility::Feasible(sample) = self.ask(with(PLENTY_PER_THREAD, PLENTY_OF_WORDS)) {
             let with = |r| with(per_thread(r), PLENTY_OF_WORDS);
             let found = self.least(too_few, sample, step, |s| s.per_thread, with);
             let used = found.0.per_thread;
@@ -214,8 +216,8 @@ impl Search<'_> {
         for more in groups.saturating_add(1)..=groups.saturating_add(MORE_GROUPS) {
             let with = changed(self.problem, |r| r.compute_groups.maximum = more);
             let all = Relaxation::of(Families::ALL);
-            match with.map_or(Answer::Open, |p| self.asker.ask(&p, self.interval, &all)) {
-                Answer::Found(_) => {
+            match with.map_or(Feasibility::Unknown, |p| self.asker.ask(&p, self.interval, &all)) {
+                Feasibility::Feasible(_) => {
                     let (required, available) = (Some(u64::from(more)), groups.into());
                     demands.push(Demand {
                         quantity: Quantity::ComputeGroups,
@@ -226,8 +228,8 @@ impl Search<'_> {
                     });
                     break;
                 }
-                Answer::None => {}
-                Answer::Open => proved = false,
+                Feasibility::Infeasible => {}
+                Feasibility::Unknown => proved = false,
             }
         }
         demands
@@ -250,17 +252,17 @@ impl Search<'_> {
             return None; // It is the carried values, which must stay.
         }
         match self.ask(capped(0)) {
-            Answer::Found(_) => {}
-            Answer::None => return Some(demand(None, true)),
-            Answer::Open => return None,
+            Feasibility::Feasible(_) => {}
+            Feasibility::Infeasible => return Some(demand(None, true)),
+            Feasibility::Unknown => return None,
         }
         let (mut enough, mut too_much) = (0, longest);
         while enough + 1 < too_much {
             let middle = enough + (too_much - enough) / 2;
             match self.ask(capped(middle)) {
-                Answer::Found(_) => enough = middle,
-                Answer::None => too_much = middle,
-                Answer::Open => return Some(demand(u64::try_from(enough).ok(), false)),
+                Feasibility::Feasible(_) => enough = middle,
+                Feasibility::Infeasible => too_much = middle,
+                Feasibility::Unknown => return Some(demand(u64::try_from(enough).ok(), false)),
             }
         }
         Some(demand(u64::try_from(enough).ok(), true))

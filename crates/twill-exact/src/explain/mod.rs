@@ -8,8 +8,8 @@ mod what_if;
 
 use crate::bounds;
 use crate::limits::{Budget, Meter};
+use crate::progress::Progress;
 use crate::query::{self, Verdict};
-use crate::search::Progress;
 use ask::{Asker, Relaxation};
 use conflict::Depth;
 use std::time::Instant;

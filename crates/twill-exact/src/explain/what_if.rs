@@ -10,7 +10,8 @@ use super::conflict::{self, Depth};
 use crate::bounds;
 use crate::constraints::{bandwidth, resource};
 use crate::limits::{Budget, Meter};
-use crate::search::{Progress, SearchOptions, schedule};
+use crate::progress::Progress;
+use crate::search::{SearchOptions, schedule};
 use std::time::Instant;
 use twill_graph::saturate;
 use twill_graph::{

@@ -14,7 +14,7 @@ mod reduce;
 mod theory;
 
 use crate::limits::{Budget, Meter};
-use crate::search::Progress;
+use crate::progress::Progress;
 use net::Net;
 use query::Verdict;
 use std::time::Instant;

@@ -62,12 +62,12 @@ pub(super) enum Pointless {
     TooLarge,
 }
 
-/// The solver's answer.
+/// What the SAT solver found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum SatResult {
     /// The schedule with the window moved.
-    Yes(Vec<i64>),
-    No,
+    Sat(Vec<i64>),
+    Unsat,
     /// Not within the effort.
     Unknown,
 }
@@ -244,7 +244,7 @@ impl<'a, 'c> Encoding<'a, 'c> {
     }
 
     /// Searches for an answer with peaks split in this way.
-    pub fn solve_split(&mut self, split: &[i64], effort: u64) -> Answer {
+    pub fn solve_split(&mut self, split: &[i64], effort: u64) -> SatResult {
         if !split.is_empty() && self.narrowed.insert(split.to_vec()) {
             self.narrow(split);
         }
@@ -253,19 +253,19 @@ impl<'a, 'c> Encoding<'a, 'c> {
     }
 
     /// Searches for an answer in which an operation starts at a step.
-    pub fn solve_with(&mut self, op: usize, step: i64, effort: u64) -> Answer {
+    pub fn solve_with(&mut self, op: usize, step: i64, effort: u64) -> SatResult {
         let within = vec![self.by(op, step), !self.by(op, step - 1)];
         self.solve_within(within, effort)
     }
 
     /// Searches for an answer.
-    pub fn solve(&mut self, effort: u64) -> Answer {
+    pub fn solve(&mut self, effort: u64) -> SatResult {
         self.solve_within(Vec::new(), effort)
     }
 
-    fn solve_within(&mut self, within: Vec<Lit>, effort: u64) -> Answer {
+    fn solve_within(&mut self, within: Vec<Lit>, effort: u64) -> SatResult {
         if self.refuted {
-            return Answer::No;
+            return SatResult::Unsat;
         }
         self.solver.cb_mut().release(effort);
         let result = self.solver.solve_limited_th(&mut self.sums, &within);
@@ -273,17 +273,17 @@ impl<'a, 'c> Encoding<'a, 'c> {
             // This stays refuted for all later clauses.
             let refuted: Vec<Lit> = within.iter().map(|&l| !l).collect();
             self.clause(&refuted);
-            return Answer::No;
+            return SatResult::Unsat;
         }
         if result != lbool::TRUE {
-            return Answer::Unknown;
+            return SatResult::Unknown;
         }
         let mut steps = self.steps.clone();
         for domain in &self.domains {
             let later = domain.order.iter().take_while(|&&l| self.solver.value_lit(l) != lbool::TRUE).count();
             steps[domain.op] = domain.low + later as i64;
         }
-        Answer::Yes(steps)
+        SatResult::Sat(steps)
     }
 
     /// Clauses and terms.

@@ -3,9 +3,9 @@
 mod campaign;
 mod whole;
 
-use super::encoding::{Answer, Around, Ask, Encoding, Pointless, Window};
+use super::encoding::{Around, Ask, Encoding, Pointless, SatResult, Window};
 use super::tracks::{self, Costs};
-use super::windows::{Chooser, Kind};
+use super::windows::{Chooser, WindowKind};
 use super::{Options, Progress};
 use crate::control::Clock;
 use crate::model::Model;
@@ -45,7 +45,7 @@ pub(super) struct Search<'a, 'c> {
     pub improved: u64,
     pub effort: u64,
     /// Operations in a window, by kind.
-    sizes: [usize; Kind::ALL.len()],
+    sizes: [usize; WindowKind::ALL.len()],
     campaign: Option<Campaign>,
     /// By track, how far below the peak the next target is.
     strides: Vec<i64>,
@@ -84,7 +84,7 @@ impl<'a, 'c> Search<'a, 'c> {
             dry: 0,
             improved: 0,
             effort: 0,
-            sizes: [options.window.max(SMALLEST); Kind::ALL.len()],
+            sizes: [options.window.max(SMALLEST); WindowKind::ALL.len()],
             campaign: None,
             whole: if options.whole { Whole::New } else { Whole::Out },
             whole_effort: 0,
@@ -140,7 +140,7 @@ impl<'a, 'c> Search<'a, 'c> {
     }
 
     fn try_window(&mut self, ask: Ask<'_>, slot: usize) -> Outcome {
-        let at = self.tried as usize % Kind::ALL.len();
+        let at = self.tried as usize % WindowKind::ALL.len();
         self.tried += 1;
         self.dry += 1;
         let counted = match ask {
@@ -148,7 +148,7 @@ impl<'a, 'c> Search<'a, 'c> {
             Ask::Objective => None,
         };
         let size = self.sizes[at].min(self.chooser.movable.len());
-        let window = self.chooser.around(Kind::ALL[at], size, &self.steps, counted, slot, &mut self.random);
+        let window = self.chooser.around(WindowKind::ALL[at], size, &self.steps, counted, slot, &mut self.random);
         let outcome = self.solve(&window, ask);
         let size = match outcome {
             Outcome::Better => size,
@@ -172,28 +172,28 @@ impl<'a, 'c> Search<'a, 'c> {
         };
         encoding.remember(&self.steps);
         let mut goal = encoding.goal();
-        let (mut found, mut answer) = (None, Answer::Unknown);
+        let (mut found, mut answer) = (None, SatResult::Unknown);
         // The longer nothing helps, the longer each window is looked at.
         let until = encoding.effort() + self.options.window_conflicts * (1 + self.dry / DRY);
         let mut now = (above(&self.usage), self.value);
         while encoding.effort() < until && !self.clock.is_over() {
             encoding.demand(goal - 1);
             answer = encoding.solve(until.saturating_sub(encoding.effort()));
-            let Answer::Yes(steps) = answer else { break };
+            let SatResult::Sat(steps) = answer else { break };
             let usage = self.usage_of(&steps);
             let next = (above(&usage), self.value_of(&steps, &usage));
             goal -= match ask {
                 Ask::Objective => now.1 - next.1,
                 Ask::Fewer { .. } => now.0 - next.0,
             };
-            (now, found, answer) = (next, Some((steps, usage)), Answer::Unknown);
+            (now, found, answer) = (next, Some((steps, usage)), SatResult::Unknown);
             if goal <= 0 && !matches!(ask, Ask::Objective) {
                 break;
             }
         }
         self.effort += encoding.effort();
         let Some((steps, usage)) = found else {
-            return if answer == Answer::No { Outcome::Refuted } else { Outcome::Undecided };
+            return if answer == SatResult::Unsat { Outcome::Refuted } else { Outcome::Undecided };
         };
         self.improved += 1;
         (self.steps, self.usage, self.value) = (steps, usage, now.1);

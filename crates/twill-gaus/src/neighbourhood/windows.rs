@@ -7,7 +7,7 @@ use twill_graph::SplitMix64;
 
 /// Ways to choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum WindowKind {
     /// Those that start nearest to a step.
     Stretch,
     /// Those that hold what is counted at a step, and their neighbours.
@@ -16,8 +16,8 @@ pub(super) enum Kind {
     Ball,
 }
 
-impl Kind {
-    pub const ALL: [Kind; 3] = [Kind::Stretch, Kind::Holders, Kind::Ball];
+impl WindowKind {
+    pub const ALL: [WindowKind; 3] = [WindowKind::Stretch, WindowKind::Holders, WindowKind::Ball];
 }
 
 /// Literals of order that a window may have, roughly.
@@ -51,7 +51,7 @@ impl<'a> Chooser<'a> {
     /// About `size` operations around a slot.
     pub fn around(
         &self,
-        kind: Kind,
+        kind: WindowKind,
         size: usize,
         steps: &[i64],
         counted: Option<Counted>,
@@ -59,11 +59,11 @@ impl<'a> Chooser<'a> {
         random: &mut SplitMix64,
     ) -> Window {
         let mut ops = match kind {
-            Kind::Stretch => self.nearest(size, steps, slot, random),
-            Kind::Holders | Kind::Ball => {
+            WindowKind::Stretch => self.nearest(size, steps, slot, random),
+            WindowKind::Holders | WindowKind::Ball => {
                 let mut seeds = self.holders(steps, counted, slot);
                 shuffle(&mut seeds, random);
-                if kind == Kind::Ball {
+                if kind == WindowKind::Ball {
                     seeds.truncate(1);
                 }
                 if seeds.is_empty() {

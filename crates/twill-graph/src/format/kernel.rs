@@ -2,7 +2,7 @@
 
 use super::{FormatError, GroupEntry, ScheduleFile, VERSION, check_version, parse};
 use crate::{
-    CommonGroups, Cycles, GroupId, KernelObjective, KernelRejection, KernelReport, LoopOperation, MultiLoopProblem,
+    CommonGroups, Cycles, GroupId, KernelObjective, KernelRejection, LoopOperation, MultiLoopProblem, MultiLoopReport,
     Outcome, RejectionReason, Report, Schedule, Status, Tie, TieReason, WarpGroup,
 };
 use indexmap::IndexMap;
@@ -81,7 +81,7 @@ pub struct TiedEntry {
 
 impl KernelScheduleFile {
     /// Describes a report about `kernel`.
-    pub fn new<S: AsRef<Schedule>>(kernel: &MultiLoopProblem, report: &KernelReport<S>) -> KernelScheduleFile {
+    pub fn new<S: AsRef<Schedule>>(kernel: &MultiLoopProblem, report: &MultiLoopReport<S>) -> KernelScheduleFile {
         let common = report.outcome.schedule();
         let (infeasible, stopped_by) = match &report.outcome {
             Outcome::Infeasible { reason } => (Some(reason.clone()), None),
@@ -165,7 +165,7 @@ impl KernelScheduleFile {
     ///
     /// # Errors
     /// When status and schedules do not go together, or a schedule misses an operation.
-    pub fn report(&self, problem: &MultiLoopProblem) -> Result<KernelReport, FormatError> {
+    pub fn report(&self, problem: &MultiLoopProblem) -> Result<MultiLoopReport, FormatError> {
         let missing = |why: &str| FormatError::Schedule { file: self.file.clone(), why: why.into() };
         let common = || {
             let (groups, schedules) = self.schedules(problem)?;
@@ -181,7 +181,7 @@ impl KernelScheduleFile {
         };
         let loops: Result<Vec<Report>, FormatError> =
             self.loops.iter().zip(problem.loops()).map(|(file, p)| file.report(p)).collect();
-        Ok(KernelReport {
+        Ok(MultiLoopReport {
             outcome,
             lower_bound: self.lower_bound,
             loops: loops?,

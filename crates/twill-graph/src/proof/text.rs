@@ -1,7 +1,7 @@
 //! Proofs as text: the clauses as DIMACS CNF, the derivation as DRAT, and with them a file that says what
 //! each atom means and why each clause holds, a line each, in words and whole numbers.
 
-use super::{Atom, Item, Literal, Point, Pool, Proof, Reason, RegisterLimit, Step};
+use super::{Atom, Item, Literal, Point, Pool, Proof, ProofStep, Reason, RegisterLimit};
 use crate::{DependenceId, GroupId, OpId, UnitId};
 use std::fmt::Write;
 use thiserror::Error;
@@ -254,7 +254,7 @@ impl Proof {
     pub fn drat(&self) -> String {
         let mut out = String::new();
         for (clause, step) in self.steps.iter() {
-            if *step == Step::Delete {
+            if *step == ProofStep::Delete {
                 out.push_str("d ");
             }
             clause_line(&mut out, clause);
@@ -360,8 +360,8 @@ fn read_cnf(file: &str, text: &str, reasons: Vec<Reason>, proof: &mut Proof) -> 
 fn read_drat(file: &str, text: &str, proof: &mut Proof) -> Result<(), ProofTextError> {
     for (at, line) in text.lines().enumerate() {
         let (clause, step) = match line.strip_prefix("d ") {
-            Some(rest) => (rest, Step::Delete),
-            None => (line, Step::Learn),
+            Some(rest) => (rest, ProofStep::Delete),
+            None => (line, ProofStep::Learn),
         };
         proof.steps.push(literals(file, at, clause)?, step);
     }

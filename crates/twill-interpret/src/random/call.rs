@@ -1,6 +1,6 @@
 //! A call of a random kernel.
 
-use super::recipe::{Kind, Recipe, Walk};
+use super::recipe::{Recipe, ValueKind, Walk};
 use super::text::{MOST_TRIPS, half};
 use crate::memory::{Argument, Array, Launch, Memory, Tensor};
 use crate::value::{Arithmetic, Data, Tile};
@@ -49,9 +49,9 @@ impl Recipe {
             let (name, kind) = (format!("stored{k}"), if k >= within { half(kind) } else { kind });
             let rows = i64::from(programs) * own;
             match kind {
-                Kind::Rows(_) => giver.pointer(&name, rows, FloatKind::F32, false),
-                Kind::Half(_, c) => giver.tensor(&name, [rows, i64::from(c)], FloatKind::F16, false),
-                Kind::Single(_, c) => giver.tensor(&name, [rows, i64::from(c)], FloatKind::F32, false),
+                ValueKind::Rows(_) => giver.pointer(&name, rows, FloatKind::F32, false),
+                ValueKind::Half(_, c) => giver.tensor(&name, [rows, i64::from(c)], FloatKind::F16, false),
+                ValueKind::Single(_, c) => giver.tensor(&name, [rows, i64::from(c)], FloatKind::F32, false),
             }
         }
         // Bounds that are no multiples of the step count as well.

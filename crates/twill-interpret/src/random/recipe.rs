@@ -4,7 +4,7 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 
 /// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     /// A matrix of `f32`.
     Single(u32, u32),
     /// A matrix of `f16`.
@@ -41,7 +41,7 @@ pub(super) enum Step {
     Load(usize),
     /// Loads a number for every row through a vector of pointers.
     LoadRows(usize),
-    /// PingPong a matrix.
+    /// Transposes a matrix.
     Transpose(usize),
     /// MMAs, adding to the third or to zero.
     Dot(usize, usize, Option<usize>),
@@ -66,7 +66,7 @@ pub(super) enum Step {
 /// A carried value: what it begins with, and what it becomes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Carried {
-    pub kind: Kind,
+    pub kind: ValueKind,
     pub initial: f64,
     pub next: usize,
 }
@@ -99,7 +99,7 @@ const ELEMENTWISE: [&str; 5] = ["arith.addf", "arith.subf", "arith.mulf", "arith
 struct Maker<'u, 'b> {
     from: &'u mut Unstructured<'b>,
     recipe: Recipe,
-    kinds: Vec<Kind>,
+    kinds: Vec<ValueKind>,
     /// Matrices of `f16` that are loaded, and may so be right operands.
     loaded: Vec<usize>,
 }
@@ -130,9 +130,9 @@ impl Maker<'_, '_> {
         let width = *self.from.choose(&SIZES)?;
         for _ in 0..self.from.int_in_range(1..=3)? {
             let (kind, initial) = match self.from.int_in_range(0..=5)? {
-                0 | 1 => (Kind::Rows(rows), *self.from.choose(&[0.0, -1.0e4, 1.0])?),
-                2 => (Kind::Half(rows, width), 1.0),
-                _ => (Kind::Single(rows, width), 0.0),
+                0 | 1 => (ValueKind::Rows(rows), *self.from.choose(&[0.0, -1.0e4, 1.0])?),
+                2 => (ValueKind::Half(rows, width), 1.0),
+                _ => (ValueKind::Single(rows, width), 0.0),
             };
             self.recipe.carried.push(Carried { kind, initial, next: 0 });
             self.kinds.push(kind);
@@ -141,7 +141,7 @@ impl Maker<'_, '_> {
             let columns = *self.from.choose(&SIZES)?;
             let source = self.source(rows, columns, Walk::Stay, false);
             self.recipe.outer.push(source);
-            self.kinds.push(Kind::Half(rows, columns));
+            self.kinds.push(ValueKind::Half(rows, columns));
         }
         for _ in 0..self.from.int_in_range(1..=7)? {
             self.step(width)?;
@@ -153,7 +153,7 @@ impl Maker<'_, '_> {
         Ok(())
     }
 
-    fn push(&mut self, step: Step, kind: Kind) -> usize {
+    fn push(&mut self, step: Step, kind: ValueKind) -> usize {
         self.recipe.steps.push(step);
         self.kinds.push(kind);
         self.kinds.len() - 1
@@ -168,13 +168,13 @@ impl Maker<'_, '_> {
         let walk = *self.from.choose(&[Walk::Down, Walk::Across])?;
         let by_pointers = self.from.ratio(1, 5)?;
         let source = self.source(rows, columns, walk, by_pointers);
-        let value = self.push(Step::Load(source), Kind::Half(rows, columns));
+        let value = self.push(Step::Load(source), ValueKind::Half(rows, columns));
         self.loaded.push(value);
         Ok(value)
     }
 
     /// A value that is like this; the newest are likelier.
-    fn any(&mut self, is: impl Fn(Kind) -> bool) -> Result<Option<usize>> {
+    fn any(&mut self, is: impl Fn(ValueKind) -> bool) -> Result<Option<usize>> {
         let found: Vec<usize> = (0..self.kinds.len()).filter(|k| is(self.kinds[*k])).collect();
         let last = found.len().saturating_sub(1);
         let back = self.from.int_in_range(0..=last.min(3))?;
@@ -182,11 +182,11 @@ impl Maker<'_, '_> {
     }
 
     fn matrix(&mut self) -> Result<Option<usize>> {
-        self.any(|kind| matches!(kind, Kind::Single(..)))
+        self.any(|kind| matches!(kind, ValueKind::Single(..)))
     }
 
     fn numbers(&mut self) -> Result<Option<usize>> {
-        self.any(|kind| matches!(kind, Kind::Rows(_)))
+        self.any(|kind| matches!(kind, ValueKind::Rows(_)))
     }
 
     fn step(&mut self, width: u32) -> Result<()> {
@@ -214,35 +214,35 @@ impl Maker<'_, '_> {
             7 => {
                 let Some(a) = self.matrix()? else { return Ok(()) };
                 let name = *self.from.choose(&["arith.addf", "arith.maxnumf"])?;
-                self.push(Step::Reduce(name, a), Kind::Rows(rows));
+                self.push(Step::Reduce(name, a), ValueKind::Rows(rows));
             }
             8 => {
                 let (Some(a), Some(b)) = (self.numbers()?, self.numbers()?) else { return Ok(()) };
                 let name = *self.from.choose(&ELEMENTWISE)?;
-                self.push(Step::Combine(name, a, b), Kind::Rows(rows));
+                self.push(Step::Combine(name, a, b), ValueKind::Rows(rows));
             }
             9 => {
                 let vector = self.recipe.vectors;
                 self.recipe.vectors += 1;
-                self.push(Step::LoadRows(vector), Kind::Rows(rows));
+                self.push(Step::LoadRows(vector), ValueKind::Rows(rows));
             }
             10 => {
                 let Some(a) = self.matrix()? else { return Ok(()) };
-                let Kind::Single(r, c) = self.kinds[a] else { return Ok(()) };
+                let ValueKind::Single(r, c) = self.kinds[a] else { return Ok(()) };
                 if self.from.ratio(1, 2)? {
-                    self.push(Step::Halve(a), Kind::Half(r, c));
+                    self.push(Step::Halve(a), ValueKind::Half(r, c));
                 } else {
-                    self.push(Step::Scale(a, 0.0625), Kind::Single(r, c));
+                    self.push(Step::Scale(a, 0.0625), ValueKind::Single(r, c));
                 }
             }
             _ => {
                 let Some(a) = self.matrix()? else { return Ok(()) };
-                let Kind::Single(r, c) = self.kinds[a] else { return Ok(()) };
+                let ValueKind::Single(r, c) = self.kinds[a] else { return Ok(()) };
                 if self.from.ratio(1, 2)? {
-                    self.push(Step::Add(a), Kind::Single(r, c));
+                    self.push(Step::Add(a), ValueKind::Single(r, c));
                 } else {
-                    let half = self.push(Step::Halve(a), Kind::Half(r, c));
-                    self.push(Step::Store(half), Kind::Half(r, c));
+                    let half = self.push(Step::Halve(a), ValueKind::Half(r, c));
+                    self.push(Step::Store(half), ValueKind::Half(r, c));
                 }
             }
         }
@@ -252,7 +252,7 @@ impl Maker<'_, '_> {
     /// An MMA of a tile with as many rows as the kernel has, and a tile that is loaded.
     fn dot(&mut self, width: u32) -> Result<usize> {
         let rows = self.recipe.rows;
-        let is_left = |kind: Kind| matches!(kind, Kind::Half(r, _) if r == rows);
+        let is_left = |kind: ValueKind| matches!(kind, ValueKind::Half(r, _) if r == rows);
         let left = match self.any(is_left)? {
             Some(left) if self.from.ratio(2, 3)? => left,
             _ => {
@@ -260,28 +260,28 @@ impl Maker<'_, '_> {
                 self.load(rows, depth)?
             }
         };
-        let Kind::Half(_, depth) = self.kinds[left] else { return Ok(left) };
+        let ValueKind::Half(_, depth) = self.kinds[left] else { return Ok(left) };
         let columns = if self.from.ratio(2, 3)? { width } else { *self.from.choose(&SIZES)? };
         let right = if self.from.ratio(1, 2)? {
             let turned = self.load(columns, depth)?;
-            self.push(Step::Transpose(turned), Kind::Half(depth, columns))
+            self.push(Step::Transpose(turned), ValueKind::Half(depth, columns))
         } else {
             self.load(depth, columns)?
         };
         let sum = match self.from.ratio(1, 2)? {
-            true => self.any(|kind| kind == Kind::Single(rows, columns))?,
+            true => self.any(|kind| kind == ValueKind::Single(rows, columns))?,
             false => None,
         };
-        let product = self.push(Step::Dot(left, right, sum), Kind::Single(rows, columns));
-        Ok(self.push(Step::Scale(product, 0.0625), Kind::Single(rows, columns)))
+        let product = self.push(Step::Dot(left, right, sum), ValueKind::Single(rows, columns));
+        Ok(self.push(Step::Scale(product, 0.0625), ValueKind::Single(rows, columns)))
     }
 
     /// An MMA of this left operand, made small.
     fn dot_with(&mut self, left: usize, columns: u32) -> Result<usize> {
-        let (rows, Kind::Half(_, depth)) = (self.recipe.rows, self.kinds[left]) else { return Ok(left) };
+        let (rows, ValueKind::Half(_, depth)) = (self.recipe.rows, self.kinds[left]) else { return Ok(left) };
         let right = self.load(depth, columns)?;
-        let product = self.push(Step::Dot(left, right, None), Kind::Single(rows, columns));
-        Ok(self.push(Step::Scale(product, 0.0625), Kind::Single(rows, columns)))
+        let product = self.push(Step::Dot(left, right, None), ValueKind::Single(rows, columns));
+        Ok(self.push(Step::Scale(product, 0.0625), ValueKind::Single(rows, columns)))
     }
 
     /// The next value of a carried value: the newest that is like it, or its half plus something new, so that numbers
@@ -293,16 +293,16 @@ impl Maker<'_, '_> {
         let newest = (first..self.kinds.len()).rev().find(|v| self.kinds[*v] == kind && is_made(v));
         let new = match (newest, kind) {
             (Some(new), _) => new,
-            (None, Kind::Rows(_)) => {
+            (None, ValueKind::Rows(_)) => {
                 let matrix = match self.matrix()? {
                     Some(matrix) => matrix,
                     None => self.dot(width)?,
                 };
                 self.push(Step::Reduce("arith.maxnumf", matrix), kind)
             }
-            (None, Kind::Half(r, c)) => {
+            (None, ValueKind::Half(r, c)) => {
                 let left = self.dot_with(k, c)?;
-                self.push(Step::Halve(left), Kind::Half(r, c))
+                self.push(Step::Halve(left), ValueKind::Half(r, c))
             }
             (None, _) => {
                 let rows = self.recipe.rows;
@@ -315,7 +315,7 @@ impl Maker<'_, '_> {
         let next = match self.from.int_in_range(0..=2)? {
             // A value that only passes through the loop is refused.
             0 if !is_loaded => new,
-            1 if !matches!(kind, Kind::Half(..)) => {
+            1 if !matches!(kind, ValueKind::Half(..)) => {
                 let half = self.push(Step::Scale(k, 0.5), kind);
                 self.push(Step::Combine("arith.addf", half, new), kind)
             }

@@ -1,6 +1,6 @@
 //! The TTIR of a random kernel.
 
-use super::recipe::{Kind, Recipe, Source, Step, Walk};
+use super::recipe::{Recipe, Source, Step, ValueKind, Walk};
 use std::fmt::Write as _;
 
 /// Iterations for which stores of different programs do not overlap.
@@ -15,7 +15,7 @@ impl Recipe {
     }
 
     /// The tensors that the loop and the epilogue store to: kinds of the stored values, in the order of their tensors.
-    pub(super) fn stored(&self) -> Vec<Kind> {
+    pub(super) fn stored(&self) -> Vec<ValueKind> {
         let kinds = self.kinds();
         let within = self.steps.iter().filter_map(|s| match s {
             Step::Store(v) | Step::Add(v) => Some(kinds[*v]),
@@ -25,23 +25,23 @@ impl Recipe {
     }
 
     /// The kind of every value.
-    pub(super) fn kinds(&self) -> Vec<Kind> {
-        let mut kinds: Vec<Kind> = self.carried.iter().map(|c| c.kind).collect();
-        kinds.extend(self.outer.iter().map(|s| Kind::Half(self.sources[*s].rows, self.sources[*s].columns)));
+    pub(super) fn kinds(&self) -> Vec<ValueKind> {
+        let mut kinds: Vec<ValueKind> = self.carried.iter().map(|c| c.kind).collect();
+        kinds.extend(self.outer.iter().map(|s| ValueKind::Half(self.sources[*s].rows, self.sources[*s].columns)));
         for step in &self.steps {
             let kind = match *step {
-                Step::Load(s) => Kind::Half(self.sources[s].rows, self.sources[s].columns),
-                Step::LoadRows(_) | Step::Reduce(..) => Kind::Rows(self.rows),
+                Step::Load(s) => ValueKind::Half(self.sources[s].rows, self.sources[s].columns),
+                Step::LoadRows(_) | Step::Reduce(..) => ValueKind::Rows(self.rows),
                 Step::Transpose(v) => match kinds[v] {
-                    Kind::Half(r, c) => Kind::Half(c, r),
+                    ValueKind::Half(r, c) => ValueKind::Half(c, r),
                     other => other,
                 },
                 Step::Dot(a, b, _) => match (kinds[a], kinds[b]) {
-                    (Kind::Half(r, _), Kind::Half(_, c)) => Kind::Single(r, c),
+                    (ValueKind::Half(r, _), ValueKind::Half(_, c)) => ValueKind::Single(r, c),
                     (other, _) => other,
                 },
                 Step::Halve(v) => match kinds[v] {
-                    Kind::Single(r, c) => Kind::Half(r, c),
+                    ValueKind::Single(r, c) => ValueKind::Half(r, c),
                     other => other,
                 },
                 Step::Combine(_, v, _) | Step::WithRows(_, v, _) | Step::Scale(v, _) | Step::Power(v) => kinds[v],
@@ -53,11 +53,11 @@ impl Recipe {
     }
 }
 
-impl Kind {
+impl ValueKind {
     fn shape(self, element: &str) -> String {
         match self {
-            Kind::Single(r, c) | Kind::Half(r, c) => format!("tensor<{r}x{c}x{element}>"),
-            Kind::Rows(r) => format!("tensor<{r}x{element}>"),
+            ValueKind::Single(r, c) | ValueKind::Half(r, c) => format!("tensor<{r}x{c}x{element}>"),
+            ValueKind::Rows(r) => format!("tensor<{r}x{element}>"),
         }
     }
 
@@ -67,7 +67,7 @@ impl Kind {
     }
 
     pub(super) fn element(self) -> &'static str {
-        if matches!(self, Kind::Half(..)) { "f16" } else { "f32" }
+        if matches!(self, ValueKind::Half(..)) { "f16" } else { "f32" }
     }
 }
 
@@ -101,9 +101,9 @@ impl Writer<'_> {
                 .extend(["rows: i32", "columns: i32", "down: i64", "across: i64"].map(|p| format!("%{name}_{p}")));
         };
         for (k, source) in recipe.sources.iter().enumerate().filter(|(_, s)| !s.by_pointers) {
-            descriptor(format!("source{k}"), Kind::Half(source.rows, source.columns).text());
+            descriptor(format!("source{k}"), ValueKind::Half(source.rows, source.columns).text());
         }
-        for (k, kind) in recipe.stored().iter().enumerate().filter(|(_, kind)| !matches!(kind, Kind::Rows(_))) {
+        for (k, kind) in recipe.stored().iter().enumerate().filter(|(_, kind)| !matches!(kind, ValueKind::Rows(_))) {
             let kind = if k >= recipe.stored().len() - recipe.carried.len() { half(*kind) } else { *kind };
             descriptor(format!("stored{k}"), kind.text());
         }
@@ -116,7 +116,7 @@ impl Writer<'_> {
         }
         parameters.extend((0..recipe.vectors).map(|k| pointer(format!("vector{k}"), "f32")));
         for (k, kind) in recipe.stored().iter().enumerate() {
-            if matches!(kind, Kind::Rows(_)) {
+            if matches!(kind, ValueKind::Rows(_)) {
                 parameters.push(pointer(format!("stored{k}"), "f32"));
             }
         }
@@ -217,7 +217,7 @@ impl Writer<'_> {
     fn load(&mut self, depth: usize, number: usize, i: &str) -> String {
         let source = self.recipe.sources[number];
         let (row, column) = self.tile_origin(depth, source, i);
-        let kind = Kind::Half(source.rows, source.columns);
+        let kind = ValueKind::Half(source.rows, source.columns);
         let tile = kind.text();
         if !source.by_pointers {
             return self.make(
@@ -255,20 +255,20 @@ impl Writer<'_> {
         self.make(depth, &format!("tt.broadcast {expanded} : {thin} -> {to}"))
     }
 
-    fn constant(&mut self, depth: usize, x: f64, kind: Kind) -> String {
+    fn constant(&mut self, depth: usize, x: f64, kind: ValueKind) -> String {
         self.make(depth, &format!("arith.constant dense<{x:.6e}> : {}", kind.text()))
     }
 
     /// Between −limit and limit.
-    fn bounded(&mut self, depth: usize, value: &str, limit: f64, kind: Kind) -> String {
+    fn bounded(&mut self, depth: usize, value: &str, limit: f64, kind: ValueKind) -> String {
         let (high, low) = (self.constant(depth, limit, kind), self.constant(depth, -limit, kind));
         let below = self.make(depth, &format!("arith.minnumf {value}, {high} : {}", kind.text()));
         self.make(depth, &format!("arith.maxnumf {below}, {low} : {}", kind.text()))
     }
 
     /// A number for every row, spread over a matrix.
-    fn spread(&mut self, depth: usize, value: &str, kind: Kind) -> String {
-        let Kind::Single(r, _) = kind else { return value.into() };
+    fn spread(&mut self, depth: usize, value: &str, kind: ValueKind) -> String {
+        let ValueKind::Single(r, _) = kind else { return value.into() };
         let (line, thin) = (rows_of(r, "f32"), format!("tensor<{r}x1xf32>"));
         let column = self.make(depth, &format!("tt.expand_dims {value} {{axis = 1 : i32}} : {line} -> {thin}"));
         self.make(depth, &format!("tt.broadcast {column} : {thin} -> {}", kind.text()))
@@ -289,14 +289,14 @@ impl Writer<'_> {
                 self.make(3, &format!("tt.load {place} : {pointers}"))
             }
             Step::Transpose(v) => {
-                let Kind::Half(r, c) = kinds[v] else { return name(self, v) };
-                let (from, to) = (kinds[v].text(), Kind::Half(c, r).text());
+                let ValueKind::Half(r, c) = kinds[v] else { return name(self, v) };
+                let (from, to) = (kinds[v].text(), ValueKind::Half(c, r).text());
                 let value = name(self, v);
                 self.make(3, &format!("tt.trans {value} {{order = array<i32: 1, 0>}} : {from} -> {to}"))
             }
             Step::Dot(a, b, sum) => {
-                let (Kind::Half(r, _), Kind::Half(_, c)) = (kinds[a], kinds[b]) else { return name(self, a) };
-                let to = Kind::Single(r, c);
+                let (ValueKind::Half(r, _), ValueKind::Half(_, c)) = (kinds[a], kinds[b]) else { return name(self, a) };
+                let to = ValueKind::Single(r, c);
                 let sum = match sum {
                     Some(v) => name(self, v),
                     None => self.constant(3, 0.0, to),
@@ -354,7 +354,7 @@ impl Writer<'_> {
         }
     }
 
-    fn halve(&mut self, depth: usize, value: &str, kind: Kind) -> String {
+    fn halve(&mut self, depth: usize, value: &str, kind: ValueKind) -> String {
         let bounded = self.bounded(depth, value, 1024.0, kind);
         self.make(depth, &format!("arith.truncf {bounded} : {} to {}", kind.text(), half(kind).text()))
     }
@@ -363,10 +363,11 @@ impl Writer<'_> {
     fn results(&mut self, results: &[String]) {
         let recipe = self.recipe;
         let first = recipe.stored().len() - recipe.carried.len();
-        let divisor = recipe.carried.iter().position(|c| matches!(c.kind, Kind::Rows(_))).filter(|_| recipe.divides);
+        let divisor =
+            recipe.carried.iter().position(|c| matches!(c.kind, ValueKind::Rows(_))).filter(|_| recipe.divides);
         for (k, (carried, value)) in recipe.carried.iter().zip(results).enumerate() {
             let (number, kind, mut value) = (first + k, carried.kind, value.clone());
-            if let Kind::Rows(rows) = kind {
+            if let ValueKind::Rows(rows) = kind {
                 let (integers, pointers) = (rows_of(rows, "i32"), rows_of(rows, "!tt.ptr<f32>"));
                 let start = self.make(2, &format!("tt.splat %own : i32 -> {integers}"));
                 let all = self.make(2, &format!("arith.addi {start}, %range : {integers}"));
@@ -375,11 +376,11 @@ impl Writer<'_> {
                 self.line(2, &format!("tt.store {place}, {value} : {pointers}"));
                 continue;
             }
-            if let (Some(divisor), Kind::Single(..)) = (divisor, kind) {
+            if let (Some(divisor), ValueKind::Single(..)) = (divisor, kind) {
                 let spread = self.spread(2, &results[divisor].clone(), kind);
                 value = self.make(2, &format!("arith.divf {value}, {spread} : {}", kind.text()));
             }
-            if let Kind::Single(..) = kind {
+            if let ValueKind::Single(..) = kind {
                 value = self.halve(2, &value, kind);
             }
             let tile = half(kind).text();
@@ -396,9 +397,9 @@ fn rows_of(count: u32, element: &str) -> String {
 }
 
 /// The same in `f16`.
-pub(super) fn half(kind: Kind) -> Kind {
+pub(super) fn half(kind: ValueKind) -> ValueKind {
     match kind {
-        Kind::Single(r, c) => Kind::Half(r, c),
+        ValueKind::Single(r, c) => ValueKind::Half(r, c),
         other => other,
     }
 }

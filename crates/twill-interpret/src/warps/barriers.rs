@@ -35,21 +35,21 @@ impl Barrier {
 #[derive(Clone, Debug)]
 pub(super) struct Named {
     participants: u32,
-    come: u32,
+    arrived: u32,
     opened: u64,
 }
 
 impl Named {
     pub fn all(program: &WarpProgram) -> Vec<Named> {
-        program.named_barriers.iter().map(|(_, n)| Named { participants: *n, come: 0, opened: 0 }).collect()
+        program.named_barriers.iter().map(|(_, n)| Named { participants: *n, arrived: 0, opened: 0 }).collect()
     }
 
     /// A group arrives; returns how often the barrier has to have opened until it may go on.
-    pub fn come(&mut self) -> u64 {
+    pub fn arrive(&mut self) -> u64 {
         let ticket = self.opened + 1;
-        self.come += 1;
-        if self.come >= self.participants {
-            self.come = 0;
+        self.arrived += 1;
+        if self.arrived >= self.participants {
+            self.arrived = 0;
             self.opened += 1;
         }
         ticket

@@ -41,16 +41,16 @@ pub(super) trait Values {
     fn set(&mut self, variable: VariableId, value: i64);
 }
 
-/// A place in a group's code.
+/// A position in a group's code: the blocks around the next operation, outermost first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Place<'p> {
+pub(super) struct ProgramCounter<'p> {
     frames: Vec<Frame<'p>>,
 }
 
-impl<'p> Place<'p> {
+impl<'p> ProgramCounter<'p> {
     /// The beginning of a list of nodes.
-    pub fn of(nodes: &'p [Node]) -> Place<'p> {
-        Place { frames: vec![Frame { nodes, at: 0, around: Around::Nothing }] }
+    pub fn of(nodes: &'p [Node]) -> ProgramCounter<'p> {
+        ProgramCounter { frames: vec![Frame { nodes, at: 0, around: Around::Nothing }] }
     }
 
     /// The iteration of the pipelined loop around.
@@ -58,7 +58,7 @@ impl<'p> Place<'p> {
         self.frames.iter().rev().find_map(|f| if let Around::Pipelined(i, _) = f.around { Some(i) } else { None })
     }
 
-    /// After the action that stands here.
+    /// After the operation that stands here.
     pub fn step(&mut self) {
         if let Some(frame) = self.frames.last_mut() {
             frame.at += 1;

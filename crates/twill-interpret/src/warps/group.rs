@@ -15,9 +15,9 @@ use twill_codegen::ir::{NamedBarrierId, Op};
 
 impl Machine<'_, '_> {
     /// Returns whether a group need not wait to do this.
-    pub(super) fn is_ready(&self, g: usize, action: &Op) -> bool {
+    pub(super) fn is_ready(&self, g: usize, op: &Op) -> bool {
         let group = &self.groups[g];
-        match action {
+        match op {
             Op::MbarrierWait { barrier, at, previous } => {
                 let (array, slot) = self.signal(g, *barrier, *at);
                 let barrier = self.barriers.get(array).and_then(|b| b.get(slot));
@@ -52,8 +52,8 @@ impl Machine<'_, '_> {
     }
 
     /// Does it; true if the group is past it then.
-    pub(super) fn perform(&mut self, g: usize, action: &Op) -> Result<bool, Fault> {
-        match action {
+    pub(super) fn perform(&mut self, g: usize, op: &Op) -> Result<bool, Fault> {
+        match op {
             Op::Let { to, value } => {
                 let tile = self.evaluate(g, value)?;
                 self.hold(g, *to, Some(Held::Tile(tile)));
@@ -68,7 +68,7 @@ impl Machine<'_, '_> {
                 let signals = self.signals(g, signals);
                 self.groups[g].in_flight.mmas.push_back(Mma { product: None, signals });
             }
-            Op::WgmmaWait { pending, completed, .. } => self.land(g, *pending, completed)?,
+            Op::WgmmaWait { pending, completed, .. } => self.wgmma_wait(g, *pending, completed)?,
             Op::TmaLoad { descriptor, coordinates, to, full } => {
                 let tile_origin = coordinates.iter().map(|c| self.integer(g, c)).collect::<Result<_, _>>()?;
                 let (tensor, block) = self.tensor(*descriptor)?;
@@ -93,7 +93,7 @@ impl Machine<'_, '_> {
                 self.groups[g].in_flight.stores.push_back(Store { from, tensor, tile_origin, how });
             }
             Op::GlobalStore { pointers, value, mask } | Op::AtomicAdd { pointers, value, mask } => {
-                let adds = matches!(action, Op::AtomicAdd { .. });
+                let adds = matches!(op, Op::AtomicAdd { .. });
                 let how = if adds { Combination::Add } else { Combination::Overwrite };
                 let (pointers, value) = (self.evaluate(g, pointers)?, self.evaluate(g, value)?);
                 let mask = mask.as_ref().map(|m| self.evaluate(g, m)).transpose()?;
@@ -107,7 +107,7 @@ impl Machine<'_, '_> {
                 (to.slot, to.phase) = (from.slot, from.phase);
             }
             Op::NamedBarrierSync(id) | Op::NamedBarrierArrive(id) => {
-                return self.come(g, *id, matches!(action, Op::NamedBarrierSync(_)));
+                return self.arrive_at_named_barrier(g, *id, matches!(op, Op::NamedBarrierSync(_)));
             }
             Op::Opaque { operation, .. } => return Err(Fault::Unknown { what: format!("`{}`", operation.name) }),
             // Threads of a group are one, and waits have been waited for.
@@ -117,12 +117,12 @@ impl Machine<'_, '_> {
     }
 
     /// Arrives at a named barrier; a group that waits there goes on when it has opened.
-    fn come(&mut self, g: usize, id: NamedBarrierId, waits: bool) -> Result<bool, Fault> {
+    fn arrive_at_named_barrier(&mut self, g: usize, id: NamedBarrierId, waits: bool) -> Result<bool, Fault> {
         if self.groups[g].ticket.take().is_some() {
             return Ok(true);
         }
         let named = self.named.get_mut(id.index());
-        let ticket = named.ok_or_else(|| Fault::Undefined { what: format!("named barrier {}", id.0) })?.come();
+        let ticket = named.ok_or_else(|| Fault::Undefined { what: format!("named barrier {}", id.0) })?.arrive();
         if waits {
             self.groups[g].ticket = Some(ticket);
         }
@@ -167,21 +167,21 @@ impl Machine<'_, '_> {
     fn tcgen05_mma(&mut self, g: usize, mma: &Tcgen05Mma) -> Result<(), Fault> {
         let sum = match &mma.addend {
             Addend::Zero => Sum::Zero,
-            Addend::Value(_) | Addend::Before => Sum::Place,
-            Addend::BeforeUnlessFirst(number) if self.iteration(g, *number)? > 0 => Sum::Place,
+            Addend::Value(_) | Addend::Before => Sum::Destination,
+            Addend::BeforeUnlessFirst(number) if self.iteration(g, *number)? > 0 => Sum::Destination,
             Addend::BeforeUnlessFirst(_) => Sum::Zero,
         };
         let buffer = self.program.buffers.get(mma.to.buffer.index());
         let element = buffer.ok_or_else(|| Fault::Undefined { what: "a buffer".into() })?.element.clone();
         let (left, right) = (Source::Slot(self.at(g, &mma.left)), Source::Slot(self.at(g, &mma.right)));
-        let product = Product { left, right, sum, to: Target::Place(self.at(g, &mma.to)), element };
+        let product = Product { left, right, sum, to: Target::Memory(self.at(g, &mma.to)), element };
         let signals = self.signals(g, &mma.signals);
         self.groups[g].in_flight.mmas.push_back(Mma { product: Some(product), signals });
         Ok(())
     }
 
     /// After a wait for MMAs: their results are values.
-    fn land(&mut self, g: usize, pending: u32, completed: &[VariableId]) -> Result<(), Fault> {
+    fn wgmma_wait(&mut self, g: usize, pending: u32, completed: &[VariableId]) -> Result<(), Fault> {
         let group = &mut self.groups[g];
         let done = group.mmas.saturating_sub(u64::from(pending));
         for id in completed {

@@ -2,7 +2,7 @@
 
 use super::barriers::{Barrier, Named};
 use super::choice::{Actor, Choice};
-use super::code::{Place, Values};
+use super::code::{ProgramCounter, Values};
 use super::storage::{Storage, Writer};
 use super::units::{Copied, Flights, Held, Product, Source, Sum, Target};
 use crate::fault::Fault;
@@ -42,8 +42,8 @@ impl Cursor {
 #[derive(Debug)]
 pub(super) struct Working<'p> {
     pub group: &'p Group,
-    pub place: Place<'p>,
-    /// The iteration of the pipelined loop around that place.
+    pub pc: ProgramCounter<'p>,
+    /// The iteration of the pipelined loop around that point.
     pub iteration: Option<i64>,
     pub variables: Vec<Option<Held>>,
     pub cursors: Vec<Cursor>,
@@ -56,7 +56,7 @@ pub(super) struct Working<'p> {
     parts: std::vec::IntoIter<(&'p [Node], [u32; 3])>,
     program: [u32; 3],
     /// The next thing that it does; none at the end.
-    action: Option<&'p Op>,
+    op: Option<&'p Op>,
 }
 
 /// A CTA.
@@ -85,13 +85,13 @@ pub fn run(
     memory: &mut Memory,
     choice: &mut Choice,
 ) -> Result<Figures, Fault> {
-    let [per_x, ..] = program.tiling.cta_coarsening.map(|n| n.max(1));
+    let [per_x, ..] = program.tile_scheduler.cta_coarsening.map(|n| n.max(1));
     let columns = launch.grid[0].div_ceil(per_x);
     let count = columns * launch.grid[1] * launch.grid[2];
-    let (ctas, persistent) = if program.tiling.persistent { (ctas.max(1), true) } else { (count, false) };
+    let (ctas, persistent) = if program.tile_scheduler.persistent { (ctas.max(1), true) } else { (count, false) };
     let mut figures = Figures::default();
     for cta in 0..ctas {
-        let tiles = program.tiling.programs_of_cta(cta, ctas, launch.grid);
+        let tiles = program.tile_scheduler.programs_of_cta(cta, ctas, launch.grid);
         debug_assert!(persistent || tiles.len() == 1);
         let mut machine = Machine {
             program,
@@ -119,7 +119,7 @@ impl<'p> Working<'p> {
         let cursor = |slots: u32| Cursor { slot: 0, phase: false, slots: slots.max(1) };
         Working {
             group,
-            place: Place::default(),
+            pc: ProgramCounter::default(),
             iteration: None,
             variables: vec![None; group.variables.len()],
             cursors: group.cursors.iter().map(|c| cursor(c.slots)).collect(),
@@ -128,7 +128,7 @@ impl<'p> Working<'p> {
             ticket: None,
             parts: parts.into_iter(),
             program: [0; 3],
-            action: None,
+            op: None,
         }
     }
 }
@@ -138,7 +138,7 @@ impl Machine<'_, '_> {
     pub(super) fn program_id(&self, g: usize, axis: usize, instance: Option<u32>) -> i64 {
         let id = self.groups[g].program.get(axis).copied().unwrap_or(0);
         let all = self.launch.grid.get(axis).copied().unwrap_or(1);
-        let count = self.program.tiling.cta_coarsening.get(axis).copied().unwrap_or(1);
+        let count = self.program.tile_scheduler.cta_coarsening.get(axis).copied().unwrap_or(1);
         i64::from(instance.map_or(id, |k| (id * count + k).min(all.saturating_sub(1))))
     }
 
@@ -174,7 +174,7 @@ impl Machine<'_, '_> {
     fn actors(&self) -> Vec<Actor> {
         let mut actors = Vec::new();
         for (g, group) in self.groups.iter().enumerate() {
-            if group.action.is_some_and(|action| self.is_ready(g, action)) {
+            if group.op.is_some_and(|op| self.is_ready(g, op)) {
                 actors.push(Actor::Group(g));
             }
             let in_flight = &group.in_flight;
@@ -194,34 +194,34 @@ impl Machine<'_, '_> {
 
     /// Nothing can happen any more: all are at their ends, or stuck.
     fn end(&self) -> Result<(), Fault> {
-        let stuck: Vec<String> = self.groups.iter().filter_map(|g| Some((g, g.action?))).map(at).collect();
+        let stuck: Vec<String> = self.groups.iter().filter_map(|g| Some((g, g.op?))).map(at).collect();
         if stuck.is_empty() { Ok(()) } else { Err(Fault::Deadlock { stuck }) }
     }
 
     fn step(&mut self, g: usize) -> Result<(), Fault> {
         self.figures.steps += 1;
-        let Some(action) = self.groups[g].action else { return Ok(()) };
-        if self.perform(g, action)? {
-            self.groups[g].place.step();
+        let Some(op) = self.groups[g].op else { return Ok(()) };
+        if self.perform(g, op)? {
+            self.groups[g].pc.step();
             self.go_on(g)?;
         }
         Ok(())
     }
 
-    /// To the next action.
+    /// To the next operation.
     fn go_on(&mut self, g: usize) -> Result<(), Fault> {
         loop {
-            let mut place = std::mem::take(&mut self.groups[g].place);
-            let next = place.next(&mut GroupValues { machine: self, g });
+            let mut pc = std::mem::take(&mut self.groups[g].pc);
+            let next = pc.next(&mut GroupValues { machine: self, g });
             let group = &mut self.groups[g];
-            group.iteration = place.iteration();
-            group.place = place;
-            group.action = next?;
-            if group.action.is_some() {
+            group.iteration = pc.iteration();
+            group.pc = pc;
+            group.op = next?;
+            if group.op.is_some() {
                 return Ok(());
             }
             let Some((nodes, program)) = group.parts.next() else { return Ok(()) };
-            group.place = Place::of(nodes);
+            group.pc = ProgramCounter::of(nodes);
             group.program = program;
             // A tile begins with nothing of the one before.
             group.variables.fill(None);
@@ -250,7 +250,7 @@ impl Machine<'_, '_> {
             let tile = Rc::new(self.product(&product)?);
             match product.to {
                 Target::Registers(result) => *result.tile.borrow_mut() = Some(tile),
-                Target::Place(at) => self.storage.write(&at, tile, None)?,
+                Target::Memory(at) => self.storage.write(&at, tile, None)?,
             }
         }
         for signal in mma.signals {
@@ -269,8 +269,8 @@ impl Machine<'_, '_> {
             (Sum::Held(Held::Tile(tile)), _) => Some(tile.clone()),
             // An MMA before this one of the same group, which is done.
             (Sum::Held(Held::InFlight(result)), _) => result.tile.borrow().clone(),
-            (Sum::Place, Target::Place(at)) => Some(self.storage.read_by_unit(at)?),
-            (Sum::Place | Sum::Zero, _) => None,
+            (Sum::Destination, Target::Memory(at)) => Some(self.storage.read_by_unit(at)?),
+            (Sum::Destination | Sum::Zero, _) => None,
         };
         dot(&left, &right, sum.as_deref(), &product.element, self.launch.arithmetic)
     }
@@ -307,8 +307,8 @@ impl Values for GroupValues<'_, '_, '_> {
 }
 
 /// Where a group stands.
-fn at((group, action): (&Working<'_>, &Op)) -> String {
-    let what = match action {
+fn at((group, op): (&Working<'_>, &Op)) -> String {
+    let what = match op {
         Op::MbarrierWait { barrier, at, previous } => {
             let cursor = &group.cursors[at.index()];
             format!("barrier {} slot {} parity {}", barrier.index(), cursor.slot, u8::from(cursor.phase != *previous))

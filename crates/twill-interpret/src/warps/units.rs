@@ -42,14 +42,14 @@ pub(super) enum Sum {
     Zero,
     Held(Held),
     /// The contents of the destination.
-    Place,
+    Destination,
 }
 
 /// Where the result of an MMA goes.
 #[derive(Clone, Debug)]
 pub(super) enum Target {
     Registers(Rc<Result>),
-    Place(At),
+    Memory(At),
 }
 
 /// An MMA under way.

@@ -1,6 +1,6 @@
 //! The documented costs, and operation by operation those of the attention graphs that come with Twill.
 
-use crate::{CostError, Element, ElementwiseClass, Machine, Mechanism, Memory, Reduction, TileOperation};
+use crate::{CostError, Element, ElementwiseClass, Machine, Mechanism, Memory, Reduction, TileWork};
 use twill_graph::{Bytes, Columns, Cycles, Execution, Storage, Words, builtin};
 
 fn machine(name: &str) -> Machine {
@@ -8,7 +8,7 @@ fn machine(name: &str) -> Machine {
 }
 
 /// The unit, the occupancy, the execution and the issue width of an operation whose latency is its occupancy.
-fn priced(machine: &Machine, operation: TileOperation) -> (String, i64, Execution, u32) {
+fn priced(machine: &Machine, operation: TileWork) -> (String, i64, Execution, u32) {
     let cost = machine.cost(&operation).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(cost.latency, cost.occupancy);
     assert_eq!(cost.reservations.len(), 1);
@@ -17,34 +17,34 @@ fn priced(machine: &Machine, operation: TileOperation) -> (String, i64, Executio
     (cost.reservations[0].unit.clone(), cost.occupancy.0, cost.execution, cost.issue_width)
 }
 
-fn gemm(rows: u64, columns: u64, depth: u64) -> TileOperation {
-    TileOperation::Mma { rows, columns, depth, element: Element::F16 }
+fn gemm(rows: u64, columns: u64, depth: u64) -> TileWork {
+    TileWork::Mma { rows, columns, depth, element: Element::F16 }
 }
 
-fn elementwise(class: ElementwiseClass, elements: u64) -> TileOperation {
-    TileOperation::Elementwise { class, elements, element_bits: 32 }
+fn elementwise(class: ElementwiseClass, elements: u64) -> TileWork {
+    TileWork::Elementwise { class, elements, element_bits: 32 }
 }
 
-fn load(kilobytes: u64) -> TileOperation {
-    TileOperation::Load { bytes: Bytes(kilobytes * 1024), mechanism: Mechanism::Tma }
+fn load(kilobytes: u64) -> TileWork {
+    TileWork::Load { bytes: Bytes(kilobytes * 1024), mechanism: Mechanism::Tma }
 }
 
 /// The kinds of the operations of the attention graphs; the names are those of the graphs, less the sub-tile's number.
-fn attention(machine: &Machine, name: &str) -> TileOperation {
+fn attention(machine: &Machine, name: &str) -> TileWork {
     let rows = machine.sub_tile_rows();
     let tile = rows * 128;
     match name {
         "ldK" | "ldV" => load(32),
         "S" | "O" => gemm(rows, 128, 128),
-        "max" => TileOperation::Reduce { kind: Reduction::Maximum, rows, columns: 128 },
-        "sum" => TileOperation::Reduce { kind: Reduction::Sum, rows, columns: 128 },
+        "max" => TileWork::Reduce { kind: Reduction::Maximum, rows, columns: 128 },
+        "sum" => TileWork::Reduce { kind: Reduction::Sum, rows, columns: 128 },
         "alpha" => elementwise(ElementwiseClass::SpecialFunction, machine.row_statistic_words(rows).0),
         "exp" => elementwise(ElementwiseClass::SpecialFunction, tile),
         "sub" | "resc" | "mulO" => elementwise(ElementwiseClass::Fma, tile),
-        "cast" => TileOperation::Elementwise { class: ElementwiseClass::Convert, elements: tile, element_bits: 16 },
-        "ldS" | "ldO" => TileOperation::TensorLoad { words: machine.register_words(tile, 32) },
-        "stO" => TileOperation::TensorStore { words: machine.register_words(tile, 32) },
-        "stP" => TileOperation::TensorStore { words: machine.register_words(tile, 16) },
+        "cast" => TileWork::Elementwise { class: ElementwiseClass::Convert, elements: tile, element_bits: 16 },
+        "ldS" | "ldO" => TileWork::TensorLoad { words: machine.register_words(tile, 32) },
+        "stO" => TileWork::TensorStore { words: machine.register_words(tile, 32) },
+        "stP" => TileWork::TensorStore { words: machine.register_words(tile, 16) },
         _ => panic!("{name} is not in the table above"),
     }
 }
@@ -100,15 +100,12 @@ fn hopper_costs_as_documented() {
     assert_eq!(priced(&h100, elementwise(ElementwiseClass::SpecialFunction, 256)), group("xu", 16));
     assert_eq!(priced(&h100, elementwise(ElementwiseClass::Fma, 64 * 128)), group("fma", 64));
     assert_eq!(priced(&h100, elementwise(ElementwiseClass::Convert, 64 * 128)), group("alu", 64));
-    assert_eq!(
-        priced(&h100, TileOperation::Reduce { kind: Reduction::Maximum, rows: 64, columns: 128 }),
-        group("alu", 64)
-    );
-    assert_eq!(priced(&h100, TileOperation::Reduce { kind: Reduction::Sum, rows: 64, columns: 128 }), group("fma", 64));
+    assert_eq!(priced(&h100, TileWork::Reduce { kind: Reduction::Maximum, rows: 64, columns: 128 }), group("alu", 64));
+    assert_eq!(priced(&h100, TileWork::Reduce { kind: Reduction::Sum, rows: 64, columns: 128 }), group("fma", 64));
     assert_eq!(priced(&h100, load(32)), ("tma".into(), 256, Execution::Asynchronous, 1));
     // Attention backward: dS to shared memory, and the reduction of half of dQ.
-    assert_eq!(priced(&h100, TileOperation::ToShared { bytes: Bytes(64 * 64 * 2) }), group("lsu", 64));
-    let reduce = TileOperation::AtomicReduce { bytes: Bytes(64 * 64 * 4), mechanism: Mechanism::Tma };
+    assert_eq!(priced(&h100, TileWork::ToShared { bytes: Bytes(64 * 64 * 2) }), group("lsu", 64));
+    let reduce = TileWork::AtomicReduce { bytes: Bytes(64 * 64 * 4), mechanism: Mechanism::Tma };
     assert_eq!(priced(&h100, reduce), ("tma".into(), 128, Execution::Asynchronous, 1));
     assert_eq!(h100.handoff(Words(8192)), Cycles(576));
     assert_eq!(h100.handoff(Words(4096)), Cycles(319));
@@ -127,9 +124,9 @@ fn blackwell_costs_as_documented() {
     assert_eq!(priced(&b200, gemm(128, 128, 128)), ("tc".into(), 512, Execution::Asynchronous, 1));
     let words = |elements, bits| b200.register_words(elements, bits);
     let group = |cycles| ("mem_tensor".to_owned(), cycles, Execution::Synchronous, 4);
-    assert_eq!(priced(&b200, TileOperation::TensorLoad { words: words(128 * 128, 32) }), group(256));
-    assert_eq!(priced(&b200, TileOperation::TensorStore { words: words(128 * 128, 32) }), group(64));
-    assert_eq!(priced(&b200, TileOperation::TensorStore { words: words(128 * 128, 16) }), group(32));
+    assert_eq!(priced(&b200, TileWork::TensorLoad { words: words(128 * 128, 32) }), group(256));
+    assert_eq!(priced(&b200, TileWork::TensorStore { words: words(128 * 128, 32) }), group(64));
+    assert_eq!(priced(&b200, TileWork::TensorStore { words: words(128 * 128, 16) }), group(32));
     assert_eq!(priced(&b200, elementwise(ElementwiseClass::SpecialFunction, 128 * 128)).1, 1024);
     assert_eq!(priced(&b200, elementwise(ElementwiseClass::SpecialFunction, 128)).1, 8);
     assert_eq!(b200.row_statistic_handoff(128), Cycles(69));
@@ -142,12 +139,12 @@ fn ampere_warps_execute_their_matrix_multiplies() {
     assert_eq!(priced(&a100, gemm(64, 128, 128)), ("tensor".into(), 1024, Execution::Synchronous, 4));
     assert_eq!(a100.mechanism(Mechanism::Tma), Mechanism::Pointer);
     assert_eq!(priced(&a100, load(32)), ("lsu".into(), 512, Execution::Asynchronous, 4));
-    let tensor_load = TileOperation::TensorLoad { words: Words(1) };
+    let tensor_load = TileWork::TensorLoad { words: Words(1) };
     assert_eq!(
         a100.cost(&tensor_load).unwrap_err().to_string(),
         "machine `a100` has no cost for a load from tensor memory: its file has no [costs.tensor_load]"
     );
-    let f8 = TileOperation::Mma { rows: 64, columns: 64, depth: 64, element: Element::F8 };
+    let f8 = TileWork::Mma { rows: 64, columns: 64, depth: 64, element: Element::F8 };
     assert_eq!(
         a100.cost(&f8).unwrap_err().to_string(),
         "the tensor core of machine `a100` does not multiply f8; it multiplies f16, bf16, tf32, i8"
@@ -161,7 +158,7 @@ fn shapes_are_rounded_up_to_instructions_and_cycles_to_whole_ones() {
     assert_eq!(priced(&h100, gemm(64, 1, 1)).1, 4);
     assert_eq!(priced(&h100, elementwise(ElementwiseClass::Fma, 129)).1, 2);
     assert_eq!(priced(&h100, elementwise(ElementwiseClass::Fma, 0)).1, 1);
-    let wide = TileOperation::Elementwise { class: ElementwiseClass::Alu, elements: 128, element_bits: 64 };
+    let wide = TileWork::Elementwise { class: ElementwiseClass::Alu, elements: 128, element_bits: 64 };
     assert_eq!(priced(&h100, wide).1, 2);
 }
 
@@ -172,7 +169,7 @@ fn amounts_beyond_what_graphs_hold_are_refused() {
         gemm(u64::MAX, u64::MAX, u64::MAX),
         elementwise(ElementwiseClass::Fma, u64::MAX),
         load(1 << 50),
-        TileOperation::Reduce { kind: Reduction::Sum, rows: u64::MAX, columns: u64::MAX },
+        TileWork::Reduce { kind: Reduction::Sum, rows: u64::MAX, columns: u64::MAX },
     ] {
         assert!(matches!(h100.cost(&huge), Err(CostError::TooLarge { .. })), "{huge:?}");
     }
@@ -211,7 +208,7 @@ fn additional_latency_and_narrow_rates() {
     let mine = crate::check(text, "mine.toml").unwrap();
     let cost = mine.cost(&gemm(64, 128, 128)).unwrap();
     assert_eq!((cost.occupancy, cost.latency), (Cycles(512), Cycles(612)));
-    let half = TileOperation::Elementwise { class: ElementwiseClass::Fma, elements: 8192, element_bits: 16 };
+    let half = TileWork::Elementwise { class: ElementwiseClass::Fma, elements: 8192, element_bits: 16 };
     let cost = mine.cost(&half).unwrap();
     assert_eq!((cost.occupancy, cost.latency), (Cycles(32), Cycles(55)));
     assert_eq!(mine.cost(&elementwise(ElementwiseClass::Fma, 8192)).unwrap().occupancy, Cycles(64));
@@ -225,13 +222,13 @@ fn operations_move_their_bytes() {
         (traffic.shared.0, traffic.global.0, traffic.flop)
     };
     let bytes = Bytes(4096);
-    assert_eq!(moved(&h200, TileOperation::ToShared { bytes }), (4096, 0, 0));
-    assert_eq!(moved(&h200, TileOperation::FromShared { bytes }), (4096, 0, 0));
+    assert_eq!(moved(&h200, TileWork::ToShared { bytes }), (4096, 0, 0));
+    assert_eq!(moved(&h200, TileWork::FromShared { bytes }), (4096, 0, 0));
     assert_eq!(moved(&h200, load(4)), (0, 4096, 0));
     // Whole instructions.
     assert_eq!(moved(&h200, gemm(60, 120, 128)), (0, 0, 2 * 64 * 120 * 128));
     assert_eq!(moved(&h200, elementwise(ElementwiseClass::Fma, 64)), (0, 0, 0));
-    let both = h200.cost(&TileOperation::ToShared { bytes }).unwrap().then(&h200.cost(&load(4)).unwrap());
+    let both = h200.cost(&TileWork::ToShared { bytes }).unwrap().then(&h200.cost(&load(4)).unwrap());
     assert_eq!((both.traffic.shared, both.traffic.global), (bytes, bytes));
 
     // Three eighths of what transfers move.
@@ -239,7 +236,7 @@ fn operations_move_their_bytes() {
         "name = \"x\"\nextends = \"h200\"\n[memory]\nshared_transfer_share = { measured = 0.375, source = \"x\" }";
     let part = crate::check(text, "part.toml").unwrap_or_else(|e| panic!("{e:?}"));
     assert_eq!(moved(&part, load(4)), (1536, 4096, 0));
-    let store = |mechanism| TileOperation::Store { bytes, mechanism };
+    let store = |mechanism| TileWork::Store { bytes, mechanism };
     assert_eq!(moved(&part, store(Mechanism::Tma)), (1536, 4096, 0));
     assert_eq!(moved(&part, store(Mechanism::Pointer)), (0, 4096, 0));
 }

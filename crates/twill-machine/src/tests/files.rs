@@ -1,6 +1,6 @@
 //! The built-in files, and what is shown and written of them.
 
-use crate::{Machine, Provenance, Reduction, TileOperation, builtin_names, builtin_text, check};
+use crate::{Machine, Provenance, Reduction, TileWork, builtin_names, builtin_text, check};
 use std::collections::HashSet;
 use twill_graph::{Cycles, FixedGroup};
 
@@ -51,7 +51,7 @@ fn the_h200_is_an_h100_with_another_memory_and_costs_that_were_measured() {
     resources.name = "h100".into();
     resources.registers.reserve_per_thread = h100.resources().registers.reserve_per_thread;
     assert_eq!(resources, h100.resources());
-    let maxima = TileOperation::Reduce { kind: Reduction::Maximum, rows: 64, columns: 128 };
+    let maxima = TileWork::Reduce { kind: Reduction::Maximum, rows: 64, columns: 128 };
     let cycles = |machine: &Machine| machine.cost(&maxima).unwrap().occupancy.0;
     assert_eq!((cycles(&h100), cycles(&h200)), (64, 139));
     let row = |key: &str| h200.rows().find(|r| r.key == key).unwrap();

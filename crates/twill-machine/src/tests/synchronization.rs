@@ -1,6 +1,6 @@
 //! The costs between operations: `[synchronization]`, and the tensor core's `wait_latency` and `sharing`.
 
-use crate::{Element, Machine, Sharing, Synchronization, TileOperation, builtin_names, check};
+use crate::{Element, Machine, Sharing, Synchronization, TileWork, builtin_names, check};
 use twill_graph::Cycles;
 
 const ALL: &str = "[synchronization]
@@ -35,7 +35,7 @@ fn all_of_it_is_read_and_written_and_costs_stay_what_they_are() {
     let core = mine.tensor_core();
     assert_eq!((core.wait_latency, core.sharing), (Some(Cycles(54)), Some(Sharing::InOrder)));
     assert_eq!(mine.rows().count(), h100.rows().count() + 7);
-    let gemm = TileOperation::Mma { rows: 64, columns: 128, depth: 64, element: Element::F16 };
+    let gemm = TileWork::Mma { rows: 64, columns: 128, depth: 64, element: Element::F16 };
     assert_eq!(mine.cost(&gemm).unwrap(), h100.cost(&gemm).unwrap());
     let again = check(&mine.to_toml(), "again.toml").unwrap();
     assert_eq!((again.synchronization(), again.tensor_core()), (&expected, core));

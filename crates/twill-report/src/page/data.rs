@@ -8,7 +8,7 @@ use twill_graph::format::{
     DataflowScheduleFile, DataflowSummary, ExplanationFile, KernelScheduleFile, NormalisationEntry, ScheduleFile,
     TraceFile,
 };
-use twill_graph::{DataflowProblem, Explanation, KernelReport, MultiLoopProblem, Problem, Report, Schedule, Status};
+use twill_graph::{DataflowProblem, Explanation, MultiLoopProblem, MultiLoopReport, Problem, Report, Schedule, Status};
 
 /// Everything that a page shows.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,7 +24,7 @@ pub struct Page {
     /// The result, in a sentence.
     pub headline: String,
     /// The innermost loops of the kernel, in the order of the text; none of a graph without warps.
-    pub loops: Vec<Loop>,
+    pub loops: Vec<LoopReport>,
     /// The common part of loops that share their warp groups, without the loops.
     pub kernel: Option<KernelScheduleFile>,
     /// The schedule of a graph without warps.
@@ -44,7 +44,7 @@ pub struct Page {
 
 /// A loop with its schedule, or why it has none.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Loop {
+pub struct LoopReport {
     /// The schedule with its problem.
     pub schedule: ScheduleFile,
     /// The bound of the initiation interval, in words.
@@ -153,14 +153,14 @@ pub struct CodeLine {
     pub line: usize,
 }
 
-impl Loop {
+impl LoopReport {
     /// A loop with what a search found, and why that is no faster.
     pub fn new(
         problem: &Problem,
         report: &Report<Verified<Schedule>>,
         normalisation: Option<NormalisationEntry>,
         explained: Option<&Explanation>,
-    ) -> Loop {
+    ) -> LoopReport {
         let schedule = report.outcome.schedule().map(AsRef::as_ref);
         let rejected = match explained {
             Some(explained) => explanation::rejected(problem, explained),
@@ -169,7 +169,7 @@ impl Loop {
         let what_ifs = explained.map(|explained| explanation::what_ifs(problem, explained)).unwrap_or_default();
         let mut file = ScheduleFile::new(problem, report);
         file.normalisation = normalisation;
-        Loop {
+        LoopReport {
             schedule: file,
             bound: words::bounded(&report.lower_bound),
             explanation: explained.map(|explained| ExplanationFile::new(problem, explained)),
@@ -205,7 +205,7 @@ impl Page {
     }
 
     /// A page of loops that were scheduled separately: the outcome for each, next to its part of the page.
-    pub fn of_loops(name: &str, loops: Vec<(&Problem, &Report<Verified<Schedule>>, Loop)>) -> Page {
+    pub fn of_loops(name: &str, loops: Vec<(&Problem, &Report<Verified<Schedule>>, LoopReport)>) -> Page {
         let sentence =
             |problem: &Problem, report: &Report<Verified<Schedule>>| sentence(&headline::known(problem, report));
         let headline = match loops.as_slice() {
@@ -215,7 +215,7 @@ impl Page {
                 each.collect::<Vec<_>>().join(" ")
             }
         };
-        let text = |(problem, report, _): &(&Problem, &Report<Verified<Schedule>>, Loop)| {
+        let text = |(problem, report, _): &(&Problem, &Report<Verified<Schedule>>, LoopReport)| {
             crate::text(problem, report, TextOptions::default())
         };
         let text = loops.iter().map(text).collect::<Vec<_>>().join("\n");
@@ -225,7 +225,11 @@ impl Page {
     }
 
     /// A page of loops that share their warp groups, and each loop's part of it.
-    pub fn of_kernel(kernel: &MultiLoopProblem, report: &KernelReport<Verified<Schedule>>, loops: Vec<Loop>) -> Page {
+    pub fn of_kernel(
+        kernel: &MultiLoopProblem,
+        report: &MultiLoopReport<Verified<Schedule>>,
+        loops: Vec<LoopReport>,
+    ) -> Page {
         let mut file = KernelScheduleFile::new(kernel, report);
         file.loops.clear();
         let text = crate::kernel_text(kernel, report, TextOptions::default());

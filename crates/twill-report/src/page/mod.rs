@@ -15,6 +15,6 @@ mod storage;
 #[cfg(test)]
 mod tests;
 
-pub use data::{Assembly, Chip, Code, CodeLine, Excluded, Finding, Language, Loop, Page, WhatIfAnswer};
+pub use data::{Assembly, Chip, Code, CodeLine, Excluded, Finding, Language, LoopReport, Page, WhatIfAnswer};
 pub use html::{html, is_page};
 pub use storage::{Buffer, GroupRegisters, Memory, MemoryKind, Unit};

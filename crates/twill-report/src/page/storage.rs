@@ -1,7 +1,7 @@
 //! Registers and memories over the cycles of the steady state (docs/model.md, "Live values, folded"). This is what is live,
 //! for every model variant.
 
-use crate::liveness::{Life, Place, lives, ring, steady};
+use crate::liveness::{Life, MemorySpace, lives, ring, steady};
 use serde::Serialize;
 use twill_graph::saturate;
 use twill_graph::{Cycles, GroupRole, Problem, Schedule};
@@ -83,7 +83,7 @@ pub(super) fn registers(problem: &Problem, schedule: &Schedule) -> Vec<GroupRegi
     let file = &problem.resources().registers;
     let one = |group: &twill_graph::WarpGroup| {
         let threads = WARP_THREADS * u64::from(group.warps.max(1));
-        let lives = lives(problem, schedule, Place::Registers(group.id));
+        let lives = lives(problem, schedule, MemorySpace::Registers(group.id));
         let mut live = steady(&lives, schedule.interval);
         live.iter_mut().for_each(|(_, words)| *words = words.div_ceil(threads));
         live.dedup_by_key(|(_, words)| *words);
@@ -119,8 +119,8 @@ pub(super) fn memories(problem: &Problem, schedule: &Schedule) -> Vec<Memory> {
         live: Vec::new(),
         buffers: Vec::new(),
     };
-    let filled = |mut memory: Memory, place: Place| {
-        let lives = lives(problem, schedule, place);
+    let filled = |mut memory: Memory, space: MemorySpace| {
+        let lives = lives(problem, schedule, space);
         let rings = memory.buffers.iter().map(|b| b.amount.saturating_mul(b.slots));
         let always = rings.fold(memory.reserved, u64::saturating_add);
         memory.live = steady(&lives, schedule.interval);
@@ -128,8 +128,8 @@ pub(super) fn memories(problem: &Problem, schedule: &Schedule) -> Vec<Memory> {
         memory.buffers.extend(lives.iter().map(|life| buffer(problem, schedule.interval, life, None)));
         memory
     };
-    let shared = filled(shared, Place::Shared);
-    let tensor = filled(tensor, Place::Tensor);
+    let shared = filled(shared, MemorySpace::Shared);
+    let tensor = filled(tensor, MemorySpace::Tensor);
     let has_tensor = tensor.capacity > 0 || !tensor.buffers.is_empty();
     std::iter::once(shared).chain(Some(tensor).filter(|_| has_tensor)).collect()
 }

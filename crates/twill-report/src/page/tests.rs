@@ -2,7 +2,7 @@ mod size;
 
 use super::*;
 use crate::fixtures::{blackwell_forward, hopper, hopper_forward, optimal, parse, toy_attention};
-use crate::liveness::{Place, peak};
+use crate::liveness::{MemorySpace, peak};
 use crate::{TextOptions, fixtures};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,7 +15,7 @@ use twill_graph::{
 };
 
 fn page_of(problem: &Problem, report: &Report<Verified<Schedule>>, explanation: Option<&Explanation>) -> Page {
-    let own = Loop::new(problem, report, None, explanation);
+    let own = LoopReport::new(problem, report, None, explanation);
     Page::of_loops(problem.graph().name(), vec![(problem, report, own)])
 }
 
@@ -32,7 +32,7 @@ fn at(steps: &[(i64, u64)], cycle: i64) -> u64 {
 }
 
 /// The live amount in a cycle deep in the steady state, counted iteration by iteration as docs/model.md defines lives.
-fn counted(problem: &Problem, schedule: &Schedule, place: Place, cycle: i64) -> u64 {
+fn counted(problem: &Problem, schedule: &Schedule, space: MemorySpace, cycle: i64) -> u64 {
     let graph = problem.graph();
     let around = 8;
     let now = cycle;
@@ -46,8 +46,8 @@ fn counted(problem: &Problem, schedule: &Schedule, place: Place, cycle: i64) -> 
             let home = schedule.placement(op).group;
             let last = graph.uses(op).map(|d| read(d) + d.hold.0).max();
             let foreign = || graph.uses(op).filter(|d| schedule.placement(d.to).group != home);
-            sum += match (operation.storage, place) {
-                (Storage::Registers(words), Place::Registers(group)) => {
+            sum += match (operation.storage, space) {
+                (Storage::Registers(words), MemorySpace::Registers(group)) => {
                     let own = home == group && is_live(issue(op), last);
                     let operands = foreign().filter(|d| {
                         let consumer = graph.operation(d.to);
@@ -57,14 +57,14 @@ fn counted(problem: &Problem, schedule: &Schedule, place: Place, cycle: i64) -> 
                     });
                     (u64::from(own) + operands.count() as u64) * words.0
                 }
-                (Storage::Registers(words), Place::Shared) => {
+                (Storage::Registers(words), MemorySpace::Shared) => {
                     let over = foreign().map(|d| read(d) + graph.operation(d.to).completion().0).max();
                     u64::from(is_live(issue(op), over)) * 4 * words.0
                 }
-                (Storage::Shared(bytes), Place::Shared) if !operation.streaming => {
+                (Storage::Shared(bytes), MemorySpace::Shared) if !operation.streaming => {
                     u64::from(is_live(issue(op), last)) * bytes.0
                 }
-                (Storage::Tensor(columns), Place::Tensor) => u64::from(is_live(issue(op), last)) * columns.0,
+                (Storage::Tensor(columns), MemorySpace::Tensor) => u64::from(is_live(issue(op), last)) * columns.0,
                 _ => 0,
             };
         }
@@ -81,24 +81,24 @@ fn check_storage(fixture: (Problem, Schedule)) {
     for registers in &own.registers {
         let group = schedule.groups.iter().find(|g| g.id.index() == registers.group).unwrap();
         let threads = 32 * u64::from(group.warps);
-        let place = Place::Registers(GroupId::new(registers.group));
+        let space = MemorySpace::Registers(GroupId::new(registers.group));
         for cycle in 0..schedule.interval.0 {
-            let words = counted(&problem, schedule, place, cycle);
+            let words = counted(&problem, schedule, space, cycle);
             assert_eq!(at(&registers.live, cycle), words.div_ceil(threads), "group {} at {cycle}", registers.group);
         }
         let most = registers.live.iter().map(|(_, words)| *words).max().unwrap();
-        assert_eq!(most, peak(&problem, schedule, place).div_ceil(threads));
+        assert_eq!(most, peak(&problem, schedule, space).div_ceil(threads));
         assert!(most + u64::from(registers.reserve) <= u64::from(registers.granted) || registers.reserve == 0);
         assert_eq!(registers.granted, group.registers_per_thread);
     }
     for memory in &own.memories {
-        let place = match memory.memory {
-            MemoryKind::SharedMemory => Place::Shared,
-            MemoryKind::TensorMemory => Place::Tensor,
+        let space = match memory.memory {
+            MemoryKind::SharedMemory => MemorySpace::Shared,
+            MemoryKind::TensorMemory => MemorySpace::Tensor,
         };
         let rings: u64 = memory.buffers.iter().filter(|b| b.ring).map(|b| b.amount * b.slots).sum();
         for cycle in 0..schedule.interval.0 {
-            let live = counted(&problem, schedule, place, cycle);
+            let live = counted(&problem, schedule, space, cycle);
             assert_eq!(at(&memory.live, cycle), memory.reserved + rings + live, "{:?} at {cycle}", memory.memory);
             // The buffers say the same.
             let own = memory.buffers.iter().filter(|b| !b.ring).map(|b| b.amount * copies(b, cycle, schedule.interval));

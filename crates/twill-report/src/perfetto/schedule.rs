@@ -2,7 +2,7 @@
 
 use super::message::DebugAnnotation;
 use super::trace::{Builder, Handle, Label, Track, number, text};
-use crate::liveness::Place;
+use crate::liveness::MemorySpace;
 use crate::run::{Event, Run, first_fit, steps};
 use std::collections::{BTreeMap, BTreeSet};
 use twill_graph::{ChannelStorage, Dependence, GroupId, OpId, UnitId, WarpGroup};
@@ -161,15 +161,15 @@ impl<'a> Loops<'a> {
     }
 
     fn counters(&mut self, run: &Run<'_>, at: i64, last: bool) {
-        let mut counters = vec![(self.shared, Place::Shared, 1)];
-        counters.extend(self.tensor.map(|track| (track, Place::Tensor, 1)));
+        let mut counters = vec![(self.shared, MemorySpace::Shared, 1)];
+        counters.extend(self.tensor.map(|track| (track, MemorySpace::Tensor, 1)));
         for (id, tracks) in &self.groups {
             let warps = run.schedule.groups.iter().find(|group| group.id.index() == *id).map_or(1, |group| group.warps);
             let threads = WARP_THREADS * u64::from(warps.max(1));
-            counters.push((tracks.registers, Place::Registers(GroupId::new(*id)), threads));
+            counters.push((tracks.registers, MemorySpace::Registers(GroupId::new(*id)), threads));
         }
-        for (track, place, share) in counters {
-            let steps = steps(run, place, run.end());
+        for (track, space, share) in counters {
+            let steps = steps(run, space, run.end());
             for (cycle, amount) in &steps {
                 self.trace.count(track, at + cycle, amount.div_ceil(share));
             }

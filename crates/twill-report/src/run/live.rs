@@ -6,7 +6,7 @@
 //! loop went on.
 
 use super::Run;
-use crate::liveness::{Kept, Place, kept};
+use crate::liveness::{Kept, MemorySpace, kept};
 use std::collections::BTreeMap;
 use twill_graph::saturate;
 
@@ -15,7 +15,7 @@ const MOST_BEFORE: i64 = 1024;
 
 /// `(cycle, amount)`: from this cycle on this much is live, of shared and tensor memory with rings and with what is
 /// reserved; the first is at cycle 0, and all are before `end`.
-pub(crate) fn steps(run: &Run<'_>, place: Place, end: i64) -> Vec<(i64, u64)> {
+pub(crate) fn steps(run: &Run<'_>, space: MemorySpace, end: i64) -> Vec<(i64, u64)> {
     let mut changes: BTreeMap<i64, i128> = BTreeMap::new();
     let mut live = |from: i64, to: i64, amount: u64| {
         let (from, to) = (from.clamp(0, end), to.clamp(0, end));
@@ -24,8 +24,8 @@ pub(crate) fn steps(run: &Run<'_>, place: Place, end: i64) -> Vec<(i64, u64)> {
             *changes.entry(to).or_default() -= i128::from(amount);
         }
     };
-    live(0, end, always(run, place));
-    for kept in kept(run.problem, run.schedule, place) {
+    live(0, end, always(run, space));
+    for kept in kept(run.problem, run.schedule, space) {
         iterations(run, &kept, &mut live);
     }
     changes.entry(0).or_default();
@@ -41,13 +41,13 @@ pub(crate) fn steps(run: &Run<'_>, place: Place, end: i64) -> Vec<(i64, u64)> {
 }
 
 /// The storage taken all the time: rings, and the reserved part.
-fn always(run: &Run<'_>, place: Place) -> u64 {
+fn always(run: &Run<'_>, space: MemorySpace) -> u64 {
     let reserved = run.problem.graph().reserved();
     let rings = || run.schedule.rings.iter().map(|ring| (ring.bytes * u64::from(ring.depth)).0);
-    match place {
-        Place::Registers(_) => 0,
-        Place::Shared => rings().fold(reserved.shared.0, u64::saturating_add),
-        Place::Tensor => reserved.tensor.0,
+    match space {
+        MemorySpace::Registers(_) => 0,
+        MemorySpace::Shared => rings().fold(reserved.shared.0, u64::saturating_add),
+        MemorySpace::Tensor => reserved.tensor.0,
     }
 }
 
@@ -84,19 +84,22 @@ mod tests {
             let run = Run::new(&problem, &schedule, 12);
             let reserved = problem.graph().reserved();
             let rings: u64 = schedule.rings.iter().map(|ring| ring.bytes.0 * u64::from(ring.depth)).sum();
-            let mut places = vec![
-                (Place::Shared, liveness::peak(&problem, &schedule, Place::Shared) + rings + reserved.shared.0),
-                (Place::Tensor, liveness::peak(&problem, &schedule, Place::Tensor) + reserved.tensor.0),
+            let mut spaces = vec![
+                (
+                    MemorySpace::Shared,
+                    liveness::peak(&problem, &schedule, MemorySpace::Shared) + rings + reserved.shared.0,
+                ),
+                (MemorySpace::Tensor, liveness::peak(&problem, &schedule, MemorySpace::Tensor) + reserved.tensor.0),
             ];
-            places.extend(schedule.groups.iter().map(|group| {
-                let words = liveness::peak(&problem, &schedule, Place::Registers(group.id));
-                (Place::Registers(group.id), words)
+            spaces.extend(schedule.groups.iter().map(|group| {
+                let words = liveness::peak(&problem, &schedule, MemorySpace::Registers(group.id));
+                (MemorySpace::Registers(group.id), words)
             }));
-            for (place, peak) in places {
-                let steps = steps(&run, place, run.end());
+            for (space, peak) in spaces {
+                let steps = steps(&run, space, run.end());
                 assert_eq!(steps[0].0, 0);
-                assert_eq!(most(&steps, 6 * schedule.interval.0, schedule.interval.0), peak, "{place:?}");
-                assert!(steps.iter().all(|step| step.1 <= peak), "{place:?}: {steps:?}");
+                assert_eq!(most(&steps, 6 * schedule.interval.0, schedule.interval.0), peak, "{space:?}");
+                assert!(steps.iter().all(|step| step.1 <= peak), "{space:?}: {steps:?}");
             }
         }
     }
@@ -112,6 +115,6 @@ mod tests {
         values.dedup();
         let words: u64 = values.iter().map(|op| problem.graph().operation(*op).register_words().0).sum();
         assert!(words > 8_000, "the accumulator is among them");
-        assert_eq!(steps(&run, Place::Registers(GroupId::new(1)), run.end())[0], (0, words));
+        assert_eq!(steps(&run, MemorySpace::Registers(GroupId::new(1)), run.end())[0], (0, words));
     }
 }

@@ -48,8 +48,8 @@ fn groups_share_the_special_function_unit() {
 
 #[test]
 fn named_barriers_wait_for_the_last() {
-    let first = vec![Step::Delay(100.0), Step::Signal(0)];
-    let second = vec![Step::Sync(0)];
+    let first = vec![Step::Delay(100.0), Step::NamedBarrierArrive(0)];
+    let second = vec![Step::NamedBarrierSync(0)];
     let (end, times, _) = run(vec![first, second], vec![2]);
     assert_eq!(end, 100.0 + Timing::hopper().named_barrier);
     assert_eq!(times[1].named, 100.0);

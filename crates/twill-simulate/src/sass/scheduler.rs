@@ -139,8 +139,8 @@ impl<'a> Scheduler<'a> {
             idle += 1;
             match self.next() {
                 Some(time) => self.now = time.ceil(),
-                // The loop's first pingpong were given before it.
-                None => self.give_turn()?,
+                // The loop's first ping-pong slot was opened before it.
+                None => self.open_slot()?,
             }
             if idle > PATIENCE {
                 return None;
@@ -280,7 +280,7 @@ impl<'a> Scheduler<'a> {
     }
 
     /// All wait at named barriers: the one that is least far goes on, by an arrival before the loop.
-    fn give_turn(&mut self) -> Option<()> {
+    fn open_slot(&mut self) -> Option<()> {
         let waiting = |warp: &&Warp| matches!(warp.barrier, Barrier::Waiting(_));
         let least = self.warps.iter().filter(waiting).min_by_key(|warp| warp.ends.len())?;
         if let Barrier::Waiting(barrier) = least.barrier {

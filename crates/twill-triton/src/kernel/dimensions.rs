@@ -4,7 +4,7 @@
 //! B[k, n]` shares `m`, `n` and `k`; views and reductions say which of their dimensions are which. A tile from before the
 //! loop may be read in several ways and joins nothing.
 
-use crate::tile::{Kind, Operand, Origin, Role, TileLoop, TileOperation};
+use crate::tile::{Operand, Origin, Role, TileLoop, TileOpKind, TileOperation};
 
 /// Classes of dimensions: a forest whose roots stand for classes.
 #[derive(Debug)]
@@ -95,7 +95,7 @@ fn result_dimension(op: &TileOperation, operand: &Operand, dimension: usize) -> 
         (Role::Address, _) => None,
         (Role::Left, _) => (dimension + 1 < rank).then_some(dimension),
         (Role::Right, _) => (dimension + 2 != rank).then_some(dimension),
-        (Role::Input, Kind::Reduce { axis, .. }) => match dimension.cmp(&axis) {
+        (Role::Input, TileOpKind::Reduce { axis, .. }) => match dimension.cmp(&axis) {
             std::cmp::Ordering::Less => Some(dimension),
             std::cmp::Ordering::Equal => None,
             std::cmp::Ordering::Greater => Some(dimension - 1),
@@ -108,7 +108,7 @@ fn result_dimension(op: &TileOperation, operand: &Operand, dimension: usize) -> 
 /// the first. Without MMAs: the first dimension that survives a reduction, or that a tile of two dimensions has.
 fn choose(l: &TileLoop, nodes: &Nodes, classes: &Classes) -> Option<usize> {
     let mut votes: Vec<(usize, u32, u32)> = Vec::new();
-    for op in l.operations.iter().filter(|op| matches!(op.kind, Kind::Dot { .. })) {
+    for op in l.operations.iter().filter(|op| matches!(op.kind, TileOpKind::Dot { .. })) {
         let Some(result) = op.result else { continue };
         let Some(row) = l.tile(result).shape.len().checked_sub(2) else { continue };
         let class = classes.root(nodes.tiles[result.index()] + row);
@@ -124,7 +124,7 @@ fn choose(l: &TileLoop, nodes: &Nodes, classes: &Classes) -> Option<usize> {
     }
     let results = || l.operations.iter().filter_map(|op| op.result.map(|result| (op, result)));
     let survives = results().find(|(op, result)| {
-        matches!(op.kind, Kind::Reduce { .. }) && l.tile(*result).shape.iter().any(|extent| *extent > 1)
+        matches!(op.kind, TileOpKind::Reduce { .. }) && l.tile(*result).shape.iter().any(|extent| *extent > 1)
     });
     let is_plane = |shape: &[u64]| shape.iter().filter(|extent| **extent > 1).count() > 1;
     let plane = results().find(|(_, result)| is_plane(&l.tile(*result).shape));
@@ -138,7 +138,7 @@ fn choose(l: &TileLoop, nodes: &Nodes, classes: &Classes) -> Option<usize> {
 fn with_apart(l: &TileLoop, nodes: &Nodes, classes: &Classes, first: usize) -> Vec<usize> {
     let mut rows = vec![first];
     for (op, places) in l.operations.iter().zip(&nodes.operands) {
-        let (Kind::Dot { .. }, Some(result)) = (op.kind, op.result) else { continue };
+        let (TileOpKind::Dot { .. }, Some(result)) = (op.kind, op.result) else { continue };
         let of_result = nodes.tiles[result.index()];
         let rank = l.tile(result).shape.len();
         let Some(row) = rank.checked_sub(2).map(|row| classes.root(of_result + row)) else { continue };

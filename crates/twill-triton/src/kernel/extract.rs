@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::{Error, Place};
+use crate::error::{Error, OperationLocation};
 use crate::mlir::{FloatKind, ForLoop, Module, Operation, OperationId, ValueId};
 use crate::tile::{
-    self, Element, Kind, Operand, Origin, Role, Split, TileId, TileLoop, TileOperation, Transfer, elementwise,
+    self, Element, Operand, Origin, Role, Split, TileId, TileLoop, TileOpKind, TileOperation, Transfer, elementwise,
 };
 
 use super::grid::Differences;
@@ -46,13 +46,13 @@ pub(super) fn tile_loop(
     let mut matrix_tiles = BTreeMap::new();
     for (id, result) in chosen.iter().zip(results) {
         let (mut kind, operands) = read(&mut resolver, *id)?;
-        if let Kind::Load(Transfer::Pointer) = kind
+        if let TileOpKind::Load(Transfer::Pointer) = kind
             && let Some(tile) = matrix::tile(module, function, &parts, *id)
         {
-            kind = Kind::Load(Transfer::Tma);
+            kind = TileOpKind::Load(Transfer::Tma);
             matrix_tiles.insert(*id, tile);
         }
-        let place = Place::of(module, *id);
+        let place = OperationLocation::of(module, *id);
         let mut operation = TileOperation {
             variable: String::new(),
             kind,
@@ -67,7 +67,7 @@ pub(super) fn tile_loop(
     }
     let mut tile_loop = TileLoop {
         name: kernel.to_owned(),
-        place: Place::of(module, parts.operation),
+        place: OperationLocation::of(module, parts.operation),
         operation: parts.operation,
         operations,
         tiles: resolver.tiles,
@@ -88,7 +88,7 @@ fn is_tile_operation(module: &Module, facts: &Facts, needed: &[bool], id: Operat
     let is_needed = operation.results.iter().any(|value| needed[value.index()]);
     let varies = operation.results.iter().any(|value| facts.varies(*value));
     let tiles = operation.operands.iter().chain(&operation.results).any(|v| operations::is_tile(module.type_of(*v)));
-    let unsupported = || Error::UnsupportedOperation { place: Place::of(module, id) };
+    let unsupported = || Error::UnsupportedOperation { place: OperationLocation::of(module, id) };
     match memory(name) {
         Some(Memory::Load { .. }) => {
             let is_read = operation.results.iter().any(|value| !module.uses(*value).is_empty());
@@ -99,10 +99,10 @@ fn is_tile_operation(module: &Module, facts: &Facts, needed: &[bool], id: Operat
     }
     match name {
         "scf.yield" => Ok(false),
-        "tt.call" | "func.call" => Err(Error::Call { place: Place::of(module, id) }),
+        "tt.call" | "func.call" => Err(Error::Call { place: OperationLocation::of(module, id) }),
         "scf.if" if !touches_tiles(module, id) => Ok(false),
         "scf.if" | "scf.while" | "scf.index_switch" | "scf.execute_region" => {
-            Err(Error::ControlFlow { place: Place::of(module, id) })
+            Err(Error::ControlFlow { place: OperationLocation::of(module, id) })
         }
         "tt.reduce" if operation.results.len() > 1 => Err(unsupported()),
         "tt.extern_elementwise" if !operation.attributes.flag("pure") => Err(unsupported()),
@@ -140,16 +140,16 @@ fn touches_tiles(module: &Module, id: OperationId) -> bool {
 }
 
 /// The effect of a tile operation, and its operands.
-fn read(resolver: &mut Resolver<'_>, id: OperationId) -> Result<(Kind, Vec<Operand>), Error> {
+fn read(resolver: &mut Resolver<'_>, id: OperationId) -> Result<(TileOpKind, Vec<Operand>), Error> {
     let module = resolver.module;
     let operation = module.operation(id);
     let name = operation.name.as_str();
     let operands = operation.operands.as_slice();
     if let Some(memory) = memory(name) {
         let (kind, data) = match memory {
-            Memory::Load { transfer, other } => (Kind::Load(transfer), other),
-            Memory::Store { transfer, data } => (Kind::Store(transfer), Some(data)),
-            Memory::Atomic { transfer, data } => (Kind::AtomicReduce(transfer), Some(data)),
+            Memory::Load { transfer, other } => (TileOpKind::Load(transfer), other),
+            Memory::Store { transfer, data } => (TileOpKind::Store(transfer), Some(data)),
+            Memory::Atomic { transfer, data } => (TileOpKind::AtomicReduce(transfer), Some(data)),
         };
         let is_data = |place: usize| Some(place) == data;
         let mut read = match data.and_then(|place| operands.get(place)) {
@@ -167,11 +167,11 @@ fn read(resolver: &mut Resolver<'_>, id: OperationId) -> Result<(Kind, Vec<Opera
         "tt.dot" => return dot(resolver, id),
         "tt.reduce" => {
             let axis = operation.attributes.axis();
-            Kind::Reduce { axis, combine: operations::combine(module, id) }
+            TileOpKind::Reduce { axis, combine: operations::combine(module, id) }
         }
         _ => match elementwise(name) {
-            Some((name, recipe)) => Kind::Elementwise { name, recipe },
-            None => Kind::Convert,
+            Some((name, recipe)) => TileOpKind::Elementwise { name, recipe },
+            None => TileOpKind::Convert,
         },
     };
     Ok((kind, inputs(resolver, id, operands)?))
@@ -208,11 +208,11 @@ fn inputs(resolver: &mut Resolver<'_>, id: OperationId, values: &[ValueId]) -> R
     Ok(read)
 }
 
-fn dot(resolver: &mut Resolver<'_>, id: OperationId) -> Result<(Kind, Vec<Operand>), Error> {
+fn dot(resolver: &mut Resolver<'_>, id: OperationId) -> Result<(TileOpKind, Vec<Operand>), Error> {
     let module = resolver.module;
     let operation = module.operation(id);
     let [left, right, accumulator, ..] = operation.operands.as_slice() else {
-        return Err(Error::UnsupportedOperation { place: Place::of(module, id) });
+        return Err(Error::UnsupportedOperation { place: OperationLocation::of(module, id) });
     };
     let mut read = Vec::new();
     for (role, value) in [(Role::Left, *left), (Role::Right, *right)] {
@@ -228,12 +228,12 @@ fn dot(resolver: &mut Resolver<'_>, id: OperationId) -> Result<(Kind, Vec<Operan
     let (left, right) = (read[0].element, read[1].element);
     let precision = operation.attributes.text("inputPrecision").unwrap_or("ieee");
     let element = multiplied(left, right, precision).ok_or_else(|| Error::DotOperands {
-        place: Place::of(module, id),
+        place: OperationLocation::of(module, id),
         left: left.to_string(),
         right: right.to_string(),
         precision: precision.to_owned(),
     })?;
-    Ok((Kind::Dot { element }, read))
+    Ok((TileOpKind::Dot { element }, read))
 }
 
 /// The type of the tensor core's operands.

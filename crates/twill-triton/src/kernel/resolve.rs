@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::error::{Error, Place};
+use crate::error::{Error, OperationLocation};
 use crate::mlir::{Definition, ForLoop, Module, OperationId, Type, ValueId};
 use crate::tile::{self, Element, Origin, Tile, TileId};
 
@@ -83,7 +83,7 @@ impl<'m> Resolver<'m> {
         if !kind.is_tensor() {
             return Ok(Vec::new());
         }
-        let place = || Place::of(self.module, user);
+        let place = || OperationLocation::of(self.module, user);
         let shape = kind.known_shape().ok_or_else(|| Error::DynamicShape { place: place(), kind: kind.to_string() })?;
         let elements = shape.iter().try_fold(1_u64, |product, extent| product.checked_mul(*extent));
         match elements {
@@ -94,7 +94,7 @@ impl<'m> Resolver<'m> {
 
     fn element(&self, kind: &Type, user: OperationId) -> Result<Element, Error> {
         Element::of(kind).ok_or_else(|| Error::ElementType {
-            place: Place::of(self.module, user),
+            place: OperationLocation::of(self.module, user),
             element: kind.element().to_string(),
         })
     }

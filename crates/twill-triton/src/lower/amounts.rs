@@ -2,8 +2,8 @@
 
 use twill_graph::{Bytes, Columns, Cycles, Storage, Words};
 
-use super::Lowering;
-use crate::tile::{Kind, Origin, Role, Tile, TileLoop, TileOperation, ValueId};
+use super::LoopLowering;
+use crate::tile::{Origin, Role, Tile, TileLoop, TileOpKind, TileOperation, ValueId};
 
 impl TileLoop {
     /// Returns whether any tile has two dimensions of more than one element.
@@ -12,7 +12,7 @@ impl TileLoop {
     }
 }
 
-impl Lowering<'_> {
+impl LoopLowering<'_> {
     /// Threads that have a copy of each element.
     fn copies(&self, tile: &Tile) -> u64 {
         let mut large = (0..tile.shape.len()).filter(|d| tile.shape[*d] > 1);
@@ -65,8 +65,8 @@ impl Lowering<'_> {
     pub(super) fn storage(&self, op: &TileOperation) -> Storage {
         match (op.result, op.kind) {
             (None, _) => Storage::None,
-            (Some(result), Kind::Load(_)) => Storage::Shared(self.bytes(self.tile_loop.tile(result))),
-            (Some(result), Kind::Dot { .. }) if self.accumulates_in_tensor_memory() => {
+            (Some(result), TileOpKind::Load(_)) => Storage::Shared(self.bytes(self.tile_loop.tile(result))),
+            (Some(result), TileOpKind::Dot { .. }) if self.accumulates_in_tensor_memory() => {
                 Storage::Tensor(self.accumulator_columns(self.tile_loop.tile(result)))
             }
             (Some(result), _) => Storage::Registers(self.words(self.tile_loop.tile(result))),

@@ -1,14 +1,14 @@
 //! The cost of an operation of a tile loop on a machine.
 
 use twill_graph::Bytes;
-use twill_machine::{Cost, CostError, ElementwiseClass, Mechanism, Memory, Reduction, TileOperation as Priced};
+use twill_machine::{Cost, CostError, ElementwiseClass, Mechanism, Memory, Reduction, TileWork};
 
-use super::Lowering;
+use super::LoopLowering;
 use super::amounts::plane;
 use crate::error::Error;
-use crate::tile::{Combine, Element, Kind, Operand, Recipe, Role, TileOperation, Transfer, ValueId};
+use crate::tile::{Combine, Element, Operand, Recipe, Role, TileOpKind, TileOperation, Transfer, ValueId};
 
-impl Lowering<'_> {
+impl LoopLowering<'_> {
     /// The cost of an operation.
     pub(super) fn cost(&self, op: &TileOperation) -> Result<Cost, Error> {
         self.price(op).map_err(|error| Error::Cost { place: op.place.clone(), error: Box::new(error) })
@@ -16,27 +16,27 @@ impl Lowering<'_> {
 
     fn price(&self, op: &TileOperation) -> Result<Cost, CostError> {
         let cost = match op.kind {
-            Kind::Dot { element } => return self.dot(op, element),
-            Kind::Load(transfer) => {
+            TileOpKind::Dot { element } => return self.dot(op, element),
+            TileOpKind::Load(transfer) => {
                 let bytes = op.result.map_or(Bytes(0), |result| self.bytes(self.tile_loop.tile(result)));
-                return self.machine.cost(&Priced::Load { bytes, mechanism: mechanism(transfer) });
+                return self.machine.cost(&TileWork::Load { bytes, mechanism: mechanism(transfer) });
             }
-            Kind::Store(transfer) => {
+            TileOpKind::Store(transfer) => {
                 let mut cost =
-                    self.machine.cost(&Priced::Store { bytes: self.data(op), mechanism: mechanism(transfer) })?;
+                    self.machine.cost(&TileWork::Store { bytes: self.data(op), mechanism: mechanism(transfer) })?;
                 cost.traffic.shared = cost.traffic.shared + self.staged_for(op, transfer);
                 return Ok(cost);
             }
-            Kind::AtomicReduce(transfer) => {
+            TileOpKind::AtomicReduce(transfer) => {
                 let mut cost = self
                     .machine
-                    .cost(&Priced::AtomicReduce { bytes: self.data(op), mechanism: mechanism(transfer) })?;
+                    .cost(&TileWork::AtomicReduce { bytes: self.data(op), mechanism: mechanism(transfer) })?;
                 cost.traffic.shared = cost.traffic.shared + self.staged_for(op, transfer);
                 return Ok(cost);
             }
-            Kind::Reduce { axis, combine } => self.reduce(op, axis, combine)?,
-            Kind::Convert => self.convert(op)?,
-            Kind::Elementwise { recipe, .. } => self.arithmetic(op, recipe)?,
+            TileOpKind::Reduce { axis, combine } => self.reduce(op, axis, combine)?,
+            TileOpKind::Convert => self.convert(op)?,
+            TileOpKind::Elementwise { recipe, .. } => self.arithmetic(op, recipe)?,
         };
         self.with_fetch(cost, self.fetched(op))
     }
@@ -45,7 +45,7 @@ impl Lowering<'_> {
         let shape = op.result.map(|result| self.tile_loop.tile(result).shape.as_slice()).unwrap_or_default();
         let (rows, columns) = plane(shape);
         let depth = op.operand(Role::Left).and_then(|left| left.shape.last().copied()).unwrap_or(1);
-        let mut cost = self.machine.cost(&Priced::Mma { rows, columns, depth, element })?;
+        let mut cost = self.machine.cost(&TileWork::Mma { rows, columns, depth, element })?;
         let core = self.machine.tensor_core();
         let left_is_shared = self.left_is_shared(op);
         // Read where they are, or fetched by threads: those at least once; how often more depends on how warps share the
@@ -74,13 +74,13 @@ impl Lowering<'_> {
             Combine::Sum | Combine::Product if !is_integer => Reduction::Sum,
             _ => Reduction::Maximum,
         };
-        self.machine.cost(&Priced::Reduce { kind, rows, columns })
+        self.machine.cost(&TileWork::Reduce { kind, rows, columns })
     }
 
     fn convert(&self, op: &TileOperation) -> Result<Cost, CostError> {
         let (elements, bits) = self.result(op);
         let class = ElementwiseClass::Convert;
-        self.machine.cost(&Priced::Elementwise { class, elements, element_bits: bits })
+        self.machine.cost(&TileWork::Elementwise { class, elements, element_bits: bits })
     }
 
     /// All instructions of an element together, on different units side by side.
@@ -95,7 +95,7 @@ impl Lowering<'_> {
         let mut total: Option<Cost> = None;
         for (class, count) in parts.into_iter().filter(|(_, count)| *count > 0) {
             let elements = elements.saturating_mul(u64::from(count));
-            let cost = self.machine.cost(&Priced::Elementwise { class, elements, element_bits })?;
+            let cost = self.machine.cost(&TileWork::Elementwise { class, elements, element_bits })?;
             total = Some(match total {
                 Some(total) => total.alongside(&cost),
                 None => cost,
@@ -103,7 +103,9 @@ impl Lowering<'_> {
         }
         match total {
             Some(cost) => Ok(cost),
-            None => self.machine.cost(&Priced::Elementwise { class: ElementwiseClass::Alu, elements: 0, element_bits }),
+            None => {
+                self.machine.cost(&TileWork::Elementwise { class: ElementwiseClass::Alu, elements: 0, element_bits })
+            }
         }
     }
 
@@ -146,7 +148,7 @@ impl Lowering<'_> {
         if bytes == Bytes(0) {
             return Ok(cost);
         }
-        Ok(cost.alongside(&self.machine.cost(&Priced::FromShared { bytes })?))
+        Ok(cost.alongside(&self.machine.cost(&TileWork::FromShared { bytes })?))
     }
 }
 

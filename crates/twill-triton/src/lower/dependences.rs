@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 
 use twill_graph::{Cycles, Dependence, Execution, OpId, Operation, Storage};
 
-use super::Lowering;
+use super::LoopLowering;
 use super::staging::{Staged, Stands};
-use crate::tile::{Kind, Role, TileOperation};
+use crate::tile::{Role, TileOpKind, TileOperation};
 
 /// A read of a result.
 struct Read {
@@ -27,7 +27,7 @@ struct Read {
 }
 
 /// All dependences, by producer and consumer in the order of consumers.
-pub(super) fn all(lowering: &Lowering<'_>, staged: &Staged, operations: &[Operation]) -> Vec<Dependence> {
+pub(super) fn all(lowering: &LoopLowering<'_>, staged: &Staged, operations: &[Operation]) -> Vec<Dependence> {
     let reads = reads(lowering, staged);
     let tied = tied(lowering, staged, operations, &reads);
     let mut merged: BTreeMap<(usize, usize, u32), Dependence> = BTreeMap::new();
@@ -46,7 +46,7 @@ pub(super) fn all(lowering: &Lowering<'_>, staged: &Staged, operations: &[Operat
     merged.into_values().collect()
 }
 
-fn reads(lowering: &Lowering<'_>, staged: &Staged) -> Vec<Read> {
+fn reads(lowering: &LoopLowering<'_>, staged: &Staged) -> Vec<Read> {
     let mut reads = Vec::new();
     for (to, step) in staged.steps.iter().enumerate() {
         for read in lowering.reads(*step) {
@@ -83,7 +83,7 @@ fn is_in_tensor_memory(op: &Operation) -> bool {
     matches!(op.storage, Storage::Tensor(_))
 }
 
-fn tile_operation<'a>(lowering: &Lowering<'a>, step: Stands) -> Option<&'a TileOperation> {
+fn tile_operation<'a>(lowering: &LoopLowering<'a>, step: Stands) -> Option<&'a TileOperation> {
     match step {
         Stands::Tile(id) => Some(lowering.tile_loop.operation(id)),
         Stands::ToShared(_) | Stands::ToTensor(_) | Stands::Accumulator(_) | Stands::FromTensor(..) => None,
@@ -91,7 +91,7 @@ fn tile_operation<'a>(lowering: &Lowering<'a>, step: Stands) -> Option<&'a TileO
 }
 
 /// For every read whether its consumer continues in the storage that it reads.
-fn tied(lowering: &Lowering<'_>, staged: &Staged, operations: &[Operation], reads: &[Read]) -> Vec<bool> {
+fn tied(lowering: &LoopLowering<'_>, staged: &Staged, operations: &[Operation], reads: &[Read]) -> Vec<bool> {
     // The last read of every result, in the order of the text and of iterations.
     let mut last: BTreeMap<usize, usize> = BTreeMap::new();
     for (index, read) in reads.iter().enumerate() {
@@ -112,7 +112,7 @@ fn tied(lowering: &Lowering<'_>, staged: &Staged, operations: &[Operation], read
             let (from, to) = (&operations[read.from], &operations[read.to]);
             let is_accumulator = read.role == Role::Accumulator && from.storage == to.storage;
             let is_arithmetic = tile_operation(lowering, staged.steps[read.to])
-                .is_some_and(|op| matches!(op.kind, Kind::Elementwise { .. } | Kind::Convert));
+                .is_some_and(|op| matches!(op.kind, TileOpKind::Elementwise { .. } | TileOpKind::Convert));
             let fits = matches!((from.storage, to.storage), (Storage::Registers(has), Storage::Registers(needs)) if has >= needs);
             let in_place = is_arithmetic && fits && last.get(&read.from) == Some(&index);
             let ties = (is_accumulator || in_place) && !taken[read.to];
@@ -123,7 +123,7 @@ fn tied(lowering: &Lowering<'_>, staged: &Staged, operations: &[Operation], read
 }
 
 fn dependence(
-    lowering: &Lowering<'_>,
+    lowering: &LoopLowering<'_>,
     staged: &Staged,
     operations: &[Operation],
     read: &Read,
@@ -131,12 +131,15 @@ fn dependence(
 ) -> Dependence {
     let (from, to) = (&operations[read.from], &operations[read.to]);
     let kind = |step: usize| tile_operation(lowering, staged.steps[step]).map(|op| op.kind);
-    let is_dot = |step: usize| matches!(kind(step), Some(Kind::Dot { .. }));
+    let is_dot = |step: usize| matches!(kind(step), Some(TileOpKind::Dot { .. }));
     let is_asynchronous = |op: &Operation| op.execution == Execution::Asynchronous;
     let chained = tied && is_dot(read.from) && is_dot(read.to) && is_asynchronous(to);
     let moves = match kind(read.to) {
-        None | Some(Kind::Dot { .. } | Kind::Store(_) | Kind::AtomicReduce(_) | Kind::Load(_)) => true,
-        Some(Kind::Elementwise { .. } | Kind::Convert | Kind::Reduce { .. }) => {
+        None
+        | Some(TileOpKind::Dot { .. } | TileOpKind::Store(_) | TileOpKind::AtomicReduce(_) | TileOpKind::Load(_)) => {
+            true
+        }
+        Some(TileOpKind::Elementwise { .. } | TileOpKind::Convert | TileOpKind::Reduce { .. }) => {
             is_asynchronous(to) || matches!(from.storage, Storage::Shared(_))
         }
     };

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use twill_graph::{Bytes, Cycles, Operation, Storage, Words};
-use twill_machine::{Cost, CostError, TileOperation as Priced};
+use twill_machine::{Cost, CostError, TileWork};
 
-use super::Lowering;
+use super::LoopLowering;
 use super::staging::{Staged, Stands};
 use crate::error::Error;
-use crate::tile::{Kind, Origin, Role, Tile, TileId, TileOperation, ValueId};
+use crate::tile::{Origin, Role, Tile, TileId, TileOpKind, TileOperation, ValueId};
 
 /// The suffix that tells an operation that only moves a tile from the one that computed it.
 struct Move {
@@ -26,7 +26,7 @@ struct Move {
 
 impl Staged {
     /// The operations with their costs.
-    pub fn operations(&self, lowering: &Lowering<'_>) -> Result<Vec<Operation>, Error> {
+    pub fn operations(&self, lowering: &LoopLowering<'_>) -> Result<Vec<Operation>, Error> {
         let names = lowering.tile_loop.operation_names();
         let mut taken: BTreeSet<String> = names.iter().cloned().collect();
         let mut operations = Vec::with_capacity(self.steps.len());
@@ -46,10 +46,10 @@ impl Staged {
     }
 }
 
-impl Lowering<'_> {
+impl LoopLowering<'_> {
     /// Returns whether a load depends on no tile.
     fn is_streaming(op: &TileOperation) -> bool {
-        matches!(op.kind, Kind::Load(_)) && op.operands.is_empty()
+        matches!(op.kind, TileOpKind::Load(_)) && op.operands.is_empty()
     }
 
     fn operation(&self, op: &TileOperation, name: String) -> Result<Operation, Error> {
@@ -57,7 +57,7 @@ impl Lowering<'_> {
         let streaming = Self::is_streaming(op) && cost.variable_latency;
         let transfer = self.machine.transfer_latency();
         // Nothing hides the way to memory of a load that cannot run ahead.
-        let waits = matches!(op.kind, Kind::Load(_)) && !streaming;
+        let waits = matches!(op.kind, TileOpKind::Load(_)) && !streaming;
         let latency = if waits { cost.latency.max(transfer) } else { cost.latency };
         let storage = self.storage(op);
         let handoff = match (op.result, storage) {
@@ -110,12 +110,12 @@ impl Lowering<'_> {
             Stands::Tile(_) => Ok(None),
             Stands::ToShared(_) => {
                 let bytes = self.bytes(tile(value));
-                let cost = self.machine.cost(&Priced::ToShared { bytes }).map_err(place(of))?;
+                let cost = self.machine.cost(&TileWork::ToShared { bytes }).map_err(place(of))?;
                 moved("store_shared", "shared", cost, Storage::Shared(bytes))
             }
             Stands::ToTensor(_) => {
                 let words = self.machine.register_words(Self::elements(tile(value)), tile(value).element.bits());
-                let cost = self.machine.cost(&Priced::TensorStore { words }).map_err(place(of))?;
+                let cost = self.machine.cost(&TileWork::TensorStore { words }).map_err(place(of))?;
                 moved("store_tensor", "tensor", cost, Storage::Tensor(self.operand_columns(tile(value))))
             }
             Stands::Accumulator(dot) => {
@@ -125,7 +125,7 @@ impl Lowering<'_> {
             }
             Stands::FromTensor(..) => {
                 let words = accumulator_words(tile(value));
-                let cost = self.machine.cost(&Priced::TensorLoad { words }).map_err(place(of))?;
+                let cost = self.machine.cost(&TileWork::TensorLoad { words }).map_err(place(of))?;
                 let storage = Storage::Registers(self.words(tile(value)));
                 let handoff = self.handoff(tile(value));
                 Ok(Some(Move { value, kind: "load_tensor", suffix: "registers", cost, storage, handoff, of }))
@@ -136,7 +136,7 @@ impl Lowering<'_> {
     /// The cost of storing what an MMA adds to; a tile that is loaded or of before the loop comes from shared memory,
     /// and a transposed one is turned round there.
     fn accumulator_store(&self, dot: TileId, result: &Tile) -> Result<Cost, CostError> {
-        let store = self.machine.cost(&Priced::TensorStore { words: accumulator_words(result) })?;
+        let store = self.machine.cost(&TileWork::TensorStore { words: accumulator_words(result) })?;
         let Some(operand) = self.tile_loop.operation(dot).operand(Role::Accumulator) else { return Ok(store) };
         let bytes = |in_shared: bool| -> u64 {
             let tiles = operand.tiles.iter().filter(|value| self.is_shared(**value) == in_shared);
@@ -145,7 +145,7 @@ impl Lowering<'_> {
         let mut cost = store;
         let turned = Bytes(if operand.is_transposed() { bytes(false) } else { 0 });
         if turned > Bytes(0) {
-            cost = self.machine.cost(&Priced::ToShared { bytes: turned })?.then(&cost);
+            cost = self.machine.cost(&TileWork::ToShared { bytes: turned })?.then(&cost);
         }
         self.with_fetch(cost, Bytes(bytes(true) + turned.0))
     }
@@ -189,5 +189,5 @@ impl Lowering<'_> {
 
 /// Words that a tile takes in tensor memory as a result of an MMA.
 fn accumulator_words(tile: &Tile) -> Words {
-    Words(Lowering::elements(tile).saturating_mul(u64::from(tile.element.bits().max(32))).div_ceil(32))
+    Words(LoopLowering::elements(tile).saturating_mul(u64::from(tile.element.bits().max(32))).div_ceil(32))
 }

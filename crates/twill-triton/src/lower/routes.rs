@@ -12,8 +12,8 @@
 
 use twill_machine::Memory;
 
-use super::Lowering;
-use crate::tile::{Kind, Operand, Role, TileOperation, ValueId};
+use super::LoopLowering;
+use crate::tile::{Operand, Role, TileOpKind, TileOperation, ValueId};
 
 /// How an operation gets at a tile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(super) enum Route {
     Accumulator,
 }
 
-impl Lowering<'_> {
+impl LoopLowering<'_> {
     /// The way from a tile to an operation that reads it.
     pub(super) fn route(&self, op: &TileOperation, operand: &Operand, value: ValueId) -> Route {
         let core = self.machine.tensor_core();
@@ -59,7 +59,7 @@ impl Lowering<'_> {
     pub(super) fn is_shared(&self, value: ValueId) -> bool {
         match self.tile_loop.producer(value) {
             None => true,
-            Some(producer) => matches!(self.tile_loop.operation(producer).kind, Kind::Load(_)),
+            Some(producer) => matches!(self.tile_loop.operation(producer).kind, TileOpKind::Load(_)),
         }
     }
 
@@ -67,7 +67,7 @@ impl Lowering<'_> {
     pub(super) fn is_in_tensor_memory(&self, value: ValueId) -> bool {
         let producer = self.tile_loop.producer(value);
         self.accumulates_in_tensor_memory()
-            && producer.is_some_and(|id| matches!(self.tile_loop.operation(id).kind, Kind::Dot { .. }))
+            && producer.is_some_and(|id| matches!(self.tile_loop.operation(id).kind, TileOpKind::Dot { .. }))
     }
 
     /// Returns whether an operand was computed in registers but has to be read from shared memory.
@@ -87,7 +87,9 @@ impl Lowering<'_> {
             Role::Left => true,
             // Fragments of the right operand come from all warps' rows, so registers alone do not do.
             Role::Right => true,
-            Role::Input => operand.is_transposed() && !matches!(op.kind, Kind::Store(_) | Kind::AtomicReduce(_)),
+            Role::Input => {
+                operand.is_transposed() && !matches!(op.kind, TileOpKind::Store(_) | TileOpKind::AtomicReduce(_))
+            }
             Role::Accumulator | Role::Address => false,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Lowering;
+use super::LoopLowering;
 use super::routes::Route;
 use crate::tile::{Role, TileId, TileOperation, ValueId};
 
@@ -38,7 +38,7 @@ pub(super) struct Staged {
 }
 
 /// Puts stores after the operation whose result they store and loads before the first operation that needs them.
-pub(super) fn stage(lowering: &Lowering<'_>) -> Staged {
+pub(super) fn stage(lowering: &LoopLowering<'_>) -> Staged {
     let l = lowering.tile_loop;
     let stores = stores(lowering);
     let mut staged = Staged { steps: Vec::new(), places: BTreeMap::new() };
@@ -52,7 +52,7 @@ pub(super) fn stage(lowering: &Lowering<'_>) -> Staged {
 }
 
 /// The stores of tiles that the loop computes.
-fn stores(lowering: &Lowering<'_>) -> BTreeSet<(ValueId, Stands)> {
+fn stores(lowering: &LoopLowering<'_>) -> BTreeSet<(ValueId, Stands)> {
     let l = lowering.tile_loop;
     let mut stores = BTreeSet::new();
     for (index, op) in l.operations().iter().enumerate() {
@@ -74,7 +74,7 @@ fn stores(lowering: &Lowering<'_>) -> BTreeSet<(ValueId, Stands)> {
 
 impl Staged {
     /// Adds a step and before it what has to come first.
-    fn push(&mut self, lowering: &Lowering<'_>, step: Stands) {
+    fn push(&mut self, lowering: &LoopLowering<'_>, step: Stands) {
         if self.places.contains_key(&step) {
             return;
         }
@@ -102,7 +102,7 @@ fn accumulator(dot: &TileOperation) -> impl Iterator<Item = (ValueId, u32)> + '_
     operand.flat_map(|operand| operand.tiles.iter().map(|value| (*value, operand.distance)))
 }
 
-impl Lowering<'_> {
+impl LoopLowering<'_> {
     /// The operands of a step.
     pub(super) fn reads(&self, step: Stands) -> Vec<Read> {
         let l = self.tile_loop;

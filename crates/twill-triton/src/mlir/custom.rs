@@ -6,7 +6,7 @@
 
 use super::ast::{OperationId, ValueId};
 use super::attributes::{Attribute, Attributes};
-use super::error::{ParseError, Place};
+use super::error::{FileLineColumn, ParseError};
 use super::lexer::{Token, TokenKind, unescape};
 use super::normalise;
 use super::parser::{Parsed, Parser};
@@ -52,7 +52,7 @@ impl Pieces<'_> {
 }
 
 /// The error that a custom form is not known.
-fn unknown_form(name: &str, place: Place, reason: &str) -> ParseError {
+fn unknown_form(name: &str, place: FileLineColumn, reason: &str) -> ParseError {
     let is_later_stage = ["ttg.", "ttng.", "nvws."].iter().any(|dialect| name.starts_with(dialect));
     let hint =
         if is_later_stage { "; this seems to be TTGIR, pass compiled.asm[\"ttir\"] of the same kernel" } else { "" };

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// A place in the text that was read: file, line and column, both counted from one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct FileLineColumn {
     /// The name under which the text was handed to the parser.
     pub file: String,
     /// The line, from one.
@@ -15,7 +15,7 @@ pub struct Place {
     pub column: u32,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FileLineColumn {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}:{}:{}", self.file, self.line, self.column)
     }
@@ -54,7 +54,7 @@ impl fmt::Display for Lookalike {
     }
 }
 
-/// Why a text could not be read. Every variant but the ones about the whole text carries its [`Place`].
+/// Why a text could not be read. Every variant but the ones about the whole text carries its [`FileLineColumn`].
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ParseError {
     /// There is nothing but white space and comments.
@@ -85,7 +85,7 @@ pub enum ParseError {
     #[error("{place}: expected {expected}, found {found}")]
     Unexpected {
         /// Where.
-        place: Place,
+        place: FileLineColumn,
         /// The tokens that the grammar allows here.
         expected: String,
         /// The token found here.
@@ -95,7 +95,7 @@ pub enum ParseError {
     #[error("{place}: input ends inside {inside}, which began in line {began}; is the file cut short?")]
     UnexpectedEnd {
         /// The end of the text.
-        place: Place,
+        place: FileLineColumn,
         /// The innermost construct that is still open.
         inside: String,
         /// The line in which that construct began.
@@ -105,13 +105,13 @@ pub enum ParseError {
     #[error("{place}: this string has no closing quotation mark in its line")]
     UnterminatedString {
         /// Where the string begins.
-        place: Place,
+        place: FileLineColumn,
     },
     /// A name, a path or a number is longer than anybody writes.
     #[error("{place}: a name or number of {bytes} bytes; at most {limit} are supported")]
     TooLong {
         /// Where it begins.
-        place: Place,
+        place: FileLineColumn,
         /// Its length.
         bytes: usize,
         /// The limit.
@@ -121,7 +121,7 @@ pub enum ParseError {
     #[error("{place}: nested deeper than {limit} levels")]
     NestingTooDeep {
         /// Where the limit was passed.
-        place: Place,
+        place: FileLineColumn,
         /// The limit.
         limit: usize,
     },
@@ -129,7 +129,7 @@ pub enum ParseError {
     #[error("{place}: the number {text} is out of range")]
     NumberOutOfRange {
         /// Where.
-        place: Place,
+        place: FileLineColumn,
         /// The number as written.
         text: String,
     },
@@ -137,7 +137,7 @@ pub enum ParseError {
     #[error("{place}: {name} is used but nothing above defines it")]
     UndefinedValue {
         /// Where it is used.
-        place: Place,
+        place: FileLineColumn,
         /// The value, with its `%`.
         name: String,
     },
@@ -145,7 +145,7 @@ pub enum ParseError {
     #[error("{place}: {name} is already defined in line {first}")]
     DuplicateValue {
         /// The second definition.
-        place: Place,
+        place: FileLineColumn,
         /// The value, with its `%`.
         name: String,
         /// The line of the first definition.
@@ -155,7 +155,7 @@ pub enum ParseError {
     #[error("{place}: block {name} is branched to but never defined in this region")]
     UndefinedBlock {
         /// The first branch to it.
-        place: Place,
+        place: FileLineColumn,
         /// The block, with its `^`.
         name: String,
     },
@@ -163,7 +163,7 @@ pub enum ParseError {
     #[error("{place}: block {name} is defined twice in this region")]
     DuplicateBlock {
         /// The second definition.
-        place: Place,
+        place: FileLineColumn,
         /// The block, with its `^`.
         name: String,
     },
@@ -171,7 +171,7 @@ pub enum ParseError {
     #[error("{place}: {name} is defined twice")]
     DuplicateName {
         /// The second definition.
-        place: Place,
+        place: FileLineColumn,
         /// The key or alias.
         name: String,
     },
@@ -179,7 +179,7 @@ pub enum ParseError {
     #[error("{place}: location {alias} is never defined; is the end of the file missing?")]
     UndefinedLocation {
         /// Where it is used.
-        place: Place,
+        place: FileLineColumn,
         /// The alias, with its `#`.
         alias: String,
     },
@@ -187,7 +187,7 @@ pub enum ParseError {
     #[error("{place}: location {alias} is defined through itself")]
     CyclicLocation {
         /// Where it is defined.
-        place: Place,
+        place: FileLineColumn,
         /// The alias, with its `#`.
         alias: String,
     },
@@ -195,7 +195,7 @@ pub enum ParseError {
     #[error("{place}: `{operation}` has {has} results but {named} are named")]
     ResultCount {
         /// The operation.
-        place: Place,
+        place: FileLineColumn,
         /// Its name.
         operation: String,
         /// How many results its types say it has.
@@ -207,7 +207,7 @@ pub enum ParseError {
     #[error("{place}: `{operation}` has {operands} operands but {types} operand types")]
     OperandCount {
         /// The operation.
-        place: Place,
+        place: FileLineColumn,
         /// Its name.
         operation: String,
         /// How many operands.
@@ -219,7 +219,7 @@ pub enum ParseError {
     #[error("{place}: {value} is used as {used_as} but defined as {defined_as}")]
     TypeMismatch {
         /// The operation.
-        place: Place,
+        place: FileLineColumn,
         /// The value, with its `%`.
         value: String,
         /// The type at the use.
@@ -233,7 +233,7 @@ pub enum ParseError {
     )]
     UnknownForm {
         /// The operation, or the token in it that was not understood.
-        place: Place,
+        place: FileLineColumn,
         /// Its name.
         operation: String,
         /// The statement about it.
@@ -243,7 +243,7 @@ pub enum ParseError {
     #[error("{place}: malformed `{operation}`: {reason}")]
     Malformed {
         /// The operation.
-        place: Place,
+        place: FileLineColumn,
         /// Its name.
         operation: String,
         /// The missing part.
@@ -253,7 +253,7 @@ pub enum ParseError {
 
 impl ParseError {
     /// Where the error is; `None` for errors about the whole text.
-    pub fn place(&self) -> Option<&Place> {
+    pub fn place(&self) -> Option<&FileLineColumn> {
         match self {
             Self::Empty { .. } | Self::TooLarge { .. } | Self::NotMlir { .. } => None,
             Self::Unexpected { place, .. }

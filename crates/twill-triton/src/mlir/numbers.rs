@@ -1,7 +1,7 @@
 //! Numbers as MLIR writes them: `-64`, `1.0`, and `0xFF800000` for the bits of a float.
 
 use super::attributes::{Attribute, FloatValue};
-use super::error::{ParseError, Place};
+use super::error::{FileLineColumn, ParseError};
 use super::lexer::TokenKind;
 use super::parser::{Parsed, Parser};
 use super::types::{FloatKind, Type};
@@ -13,7 +13,7 @@ pub(super) struct Literal<'text> {
     negative: bool,
     /// True if it is written with a point.
     pointed: bool,
-    place: Place,
+    place: FileLineColumn,
 }
 
 impl Literal<'_> {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::ast::{Module, OperationId};
-use super::error::{ParseError, Place};
+use super::error::{FileLineColumn, ParseError};
 use super::lexer::{LONGEST, Lexer, Token, TokenKind, unescape};
 use super::lookalike::lookalike;
 use super::read_locations::{Alias, PendingLocation};
@@ -241,12 +241,12 @@ impl<'text> Parser<'text> {
     }
 
     /// Where a token stands.
-    pub(super) fn place(&self, token: &Token<'_>) -> Place {
-        Place { file: self.module.file.clone(), line: token.line, column: token.column }
+    pub(super) fn place(&self, token: &Token<'_>) -> FileLineColumn {
+        FileLineColumn { file: self.module.file.clone(), line: token.line, column: token.column }
     }
 
     /// Where the next token stands.
-    pub(super) fn here(&self) -> Place {
+    pub(super) fn here(&self) -> FileLineColumn {
         self.place(&self.token)
     }
 

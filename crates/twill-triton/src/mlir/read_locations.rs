@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::error::{ParseError, Place};
+use super::error::{FileLineColumn, ParseError};
 use super::lexer::TokenKind;
 use super::location::{FilePosition, SourceLocation};
 use super::parser::{NESTING_LIMIT, Parsed, Parser};
@@ -22,14 +22,14 @@ pub(super) enum PendingLocation<'text> {
     /// `fused[…]`.
     Fused(Vec<PendingLocation<'text>>),
     /// `#loc7`.
-    Alias(&'text str, Place),
+    Alias(&'text str, FileLineColumn),
 }
 
 /// The definition of a location alias.
 #[derive(Debug)]
 pub(super) struct Alias<'text> {
     pub(super) location: PendingLocation<'text>,
-    pub(super) place: Place,
+    pub(super) place: FileLineColumn,
 }
 
 impl<'text> Parser<'text> {
@@ -182,7 +182,12 @@ impl<'text> Resolver<'_, 'text> {
         }
     }
 
-    fn resolve_alias(&mut self, name: &'text str, place: &Place, depth: usize) -> Parsed<Option<Arc<SourceLocation>>> {
+    fn resolve_alias(
+        &mut self,
+        name: &'text str,
+        place: &FileLineColumn,
+        depth: usize,
+    ) -> Parsed<Option<Arc<SourceLocation>>> {
         match self.known.get(name) {
             Some(Known::Done(location)) => return Ok(location.clone()),
             Some(Known::InProgress) => {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::ast::{BlockId, RegionId, ValueId};
-use super::error::Place;
+use super::error::FileLineColumn;
 
 /// The meaning of a value's name: the results of an operation, or one argument.
 #[derive(Debug, Clone)]
@@ -72,7 +72,7 @@ pub(super) struct Label {
     pub(super) block: BlockId,
     pub(super) defined: bool,
     /// Where it was first named.
-    pub(super) place: Place,
+    pub(super) place: FileLineColumn,
 }
 
 /// The labels of one region.

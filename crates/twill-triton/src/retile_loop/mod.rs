@@ -22,7 +22,7 @@ mod masks;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use crate::error::{Error, Place};
+use crate::error::{Error, OperationLocation};
 use crate::mlir::{ForLoop, Module, OperationId, Type, ValueId};
 use classes::{Classes, Node};
 use masks::Mask;
@@ -46,7 +46,7 @@ const LONGEST: u64 = 256;
 /// when its bounds are not constants and parameters.
 pub(crate) fn with_step(mut module: Module, function: OperationId, step: u64) -> Result<Module, Error> {
     let plan = Plan::new(&module, function, step)
-        .map_err(|(id, why)| Error::Step { place: Place::of(&module, id), why: why.into_owned() })?;
+        .map_err(|(id, why)| Error::RetileLoop { place: OperationLocation::of(&module, id), why: why.into_owned() })?;
     if plan.source != step {
         plan.apply(&mut module);
     }

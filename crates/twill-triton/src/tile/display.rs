@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-use super::{Kind, Operand, Origin, Role, Split, TileLoop, TileOperation, Transfer};
+use super::{Operand, Origin, Role, Split, TileLoop, TileOpKind, TileOperation, Transfer};
 
 impl fmt::Display for TileLoop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -50,14 +50,13 @@ impl TileLoop {
     fn expression(&self, op: &TileOperation, names: &[String]) -> String {
         let mut text = op.label().to_owned();
         match op.kind {
-            Kind::Load(transfer) | Kind::Store(transfer) | Kind::AtomicReduce(transfer) => {
-                text.push_str(match transfer {
+            TileOpKind::Load(transfer) | TileOpKind::Store(transfer) | TileOpKind::AtomicReduce(transfer) => text
+                .push_str(match transfer {
                     Transfer::Tma => " tma",
                     Transfer::Pointer => " pointer",
-                })
-            }
-            Kind::Reduce { axis, .. } => text.push_str(&format!(" axis {axis}")),
-            Kind::Dot { .. } | Kind::Elementwise { .. } | Kind::Convert => {}
+                }),
+            TileOpKind::Reduce { axis, .. } => text.push_str(&format!(" axis {axis}")),
+            TileOpKind::Dot { .. } | TileOpKind::Elementwise { .. } | TileOpKind::Convert => {}
         }
         let operands: Vec<String> = op.operands.iter().map(|operand| self.operand_text(operand, names)).collect();
         if !operands.is_empty() {

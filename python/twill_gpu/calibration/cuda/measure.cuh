@@ -65,7 +65,7 @@ template <int N> TWILL float sum_of(const scores<N> &x) {
 /// Numbers for operands in shared memory: no zeros, no infinities.
 TWILL void fill_shared(given g, int bytes) {
   for (int at = threadIdx.x; at < bytes / 4; at += blockDim.x) {
-    st_shared<u32>(shared_at(4 * at), pair_of<__half>::pack(g.data[at % 8192], g.data[at % 8192 + 1]));
+    st_shared_element<u32>(shared_at(4 * at), pair_of<__half>::pack(g.data[at % 8192], g.data[at % 8192 + 1]));
   }
   fence_proxy_async();
   __syncthreads();

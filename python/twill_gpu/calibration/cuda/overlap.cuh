@@ -10,7 +10,7 @@ namespace twill {
 TWILL bool is_up(u32 flag) {
   u32 any;
   asm volatile("{ .reg .pred p, q; setp.ne.u32 p, %1, 0; barrier.cta.red.or.pred q, 1, 128, p; selp.u32 %0, 1, 0, q; }"
-               : "=r"(any) : "r"(ld_shared<u32>(flag)) : "memory");
+               : "=r"(any) : "r"(ld_shared_element<u32>(flag)) : "memory");
   return any;
 }
 
@@ -18,7 +18,7 @@ TWILL bool is_up(u32 flag) {
 template <int TIMES, typename Pass, int N> TWILL void time_flagged(i64 *out, u32 flag, scores<N> &x, Pass &pass) {
 #pragma unroll 1
   for (int step = 0; step <= STEPS; ++step) {
-    if (thread() == 0) st_shared<u32>(flag, 0);
+    if (thread() == 0) st_shared_element<u32>(flag, 0);
     __syncthreads();
     const int rounds = step == 0 ? 8 : step * 8;
     const i64 begin = now();
@@ -26,7 +26,7 @@ template <int TIMES, typename Pass, int N> TWILL void time_flagged(i64 *out, u32
     for (int r = 0; r < rounds; ++r) repeat<TIMES>([&](int) { pass.round(x); });
     const i64 end = now();
     if (thread() == 0 && step > 0) out[step - 1] = end - begin;
-    if (thread() == 0) st_shared<u32>(flag, 1);
+    if (thread() == 0) st_shared_element<u32>(flag, 1);
     __syncthreads();
   }
 }

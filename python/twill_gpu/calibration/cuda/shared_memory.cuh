@@ -38,7 +38,7 @@ template <int N> TWILL void time_loads(given g) {
     repeat<N / 8>([&](int i) {
       asm("lop3.b32 %0, %0, %1, %2, 0x96;" : "+r"(all) : "r"(x.held[2 * i]), "r"(x.held[2 * i + 1]));
     });
-    if (u32(r) == g.never) st_shared<u32>(shared_at(4 * threadIdx.x), all);
+    if (u32(r) == g.never) st_shared_element<u32>(shared_at(4 * threadIdx.x), all);
   });
   keep(g, all);
 }

@@ -395,7 +395,7 @@ class Kernel:
 
 
 def cta_count(counts, tiles, most, extents):
-    """Thread blocks that work on so many tiles, `most` of which run at once: by the first of the counts whose condition holds."""
+    """Thread blocks that work on this many tiles, `most` of which run at once: by the first of the counts whose condition holds."""
     if not tiles:
         return 0
     names = {"tiles": tiles, "most": most, "columns": extents[0], "rows": extents[1]}

@@ -32,7 +32,7 @@ fn what_the_assembler_finds_is_written_down() {
     assert_entries(&place, &["kernel", "python3"]);
 }
 
-/// A script whose kernels MMA 64×128×16 so many times an iteration at its first run, its second and so on.
+/// A script whose kernels have this many MMAs of 64×128×16 an iteration at its first run, its second and so on.
 fn multiplying(place: &TempDir, counts: &[u32]) -> String {
     let encoded = "/* 0x01e0000898187df0 */ /* 0x000fc200008018ff */";
     let line = |k, count| {
@@ -147,7 +147,7 @@ fn with_one_candidate_the_first_is_kept() {
     assert_eq!(both.status.code(), Some(1), "{}", stderr(&both));
 }
 
-/// A script that reports spills of so many bytes at its first run, and at its second.
+/// A script that reports spills of this many bytes at its first run, and at its second.
 fn spilling(place: &TempDir, first: u32, second: u32) -> String {
     let script = [
         "n=$(cat ../count 2>/dev/null || echo 0); n=$((n+1)); echo $n > ../count".to_owned(),

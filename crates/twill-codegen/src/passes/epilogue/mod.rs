@@ -1,6 +1,7 @@
 //! What groups do before and after the loops: loads of tiles that loops read whole, stores of results, and giving back what
 //! was held.
 
+mod exports;
 pub(crate) mod stores;
 pub(crate) mod tensor_memory;
 
@@ -39,26 +40,26 @@ pub(crate) fn load_invariant_tiles(lowering: &mut KernelBuilder<'_>, builder: &m
     let mut order: Vec<usize> = (0..lowering.invariant_tiles.len()).collect();
     order.sort_by_key(|k| (lowering.invariant_tiles[*k].load.index(), *k));
     for k in order {
-        let piece = lowering.invariant_tiles[k].clone();
-        let operation = lowering.module.operation(piece.load);
-        let name = lowering.program.buffers[piece.buffer.index()].name.trim_end_matches("_buffer").to_owned();
+        let tile = lowering.invariant_tiles[k].clone();
+        let operation = lowering.module.operation(tile.load);
+        let name = lowering.program.buffers[tile.buffer.index()].name.trim_end_matches("_buffer").to_owned();
         let cursor = builder.cursor(&name, 1);
         let mut reader = Reader { lowering, group: builder };
-        let coordinates = reader.coordinates(&operation.operands[1..], &piece.region, piece.program, None)?;
-        let descriptor = reader.lowering.descriptor(operation.operands[0], &piece.region.extents, piece.load)?;
-        let line = names::line(reader.lowering.module, piece.load);
+        let coordinates = reader.coordinates(&operation.operands[1..], &tile.region, tile.program, None)?;
+        let descriptor = reader.lowering.descriptor(operation.operands[0], &tile.region.extents, tile.load)?;
+        let line = names::line(reader.lowering.module, tile.load);
         if reader.lowering.options.persistent {
-            builder.act(Op::MbarrierWait { barrier: piece.empty, at: cursor, previous: true });
+            builder.act(Op::MbarrierWait { barrier: tile.empty, at: cursor, previous: true });
         }
         builder.note = Note { line, ..Note::default() };
         let slot = Slot {
-            buffer: piece.buffer,
+            buffer: tile.buffer,
             at: Some(cursor),
             slice: None,
             transposed: false,
             value: SlotValue::outside(MemoryValue::Invariant(narrow(k))),
         };
-        builder.act(Op::TmaLoad { descriptor, coordinates, to: slot, full: piece.full });
+        builder.act(Op::TmaLoad { descriptor, coordinates, to: slot, full: tile.full });
         builder.act(Op::AdvanceCursor(cursor));
     }
     let mut nodes = std::mem::take(&mut builder.out);
@@ -98,8 +99,8 @@ fn stores_and_releases(lowering: &mut KernelBuilder<'_>, builder: &mut GroupBuil
     lowering.end_of_results(builder, &mut stores);
     (builder.late, builder.ending) = (false, false);
     // After the last loop every MMA has read what it reads; what was only loaded to registers is free at once.
-    for (piece, cursor) in builder.pieces.clone() {
-        let empty = lowering.invariant_tiles[piece].empty;
+    for (tile, cursor) in builder.invariant_tiles.clone() {
+        let empty = lowering.invariant_tiles[tile].empty;
         if lowering.options.persistent {
             builder.act(Op::MbarrierArrive { barrier: empty, at: cursor });
         }

@@ -1,7 +1,7 @@
 //! Writes to global memory, in loops and after them, and which group makes which part of them.
 
 use crate::builder::kernel::KernelBuilder;
-use crate::builder::reader::{Place, Reader};
+use crate::builder::reader::{LoopScope, Reader};
 use crate::error::Error;
 use crate::ir::Op;
 use crate::ir::Region;
@@ -11,7 +11,7 @@ use crate::ir::{Expression, ExpressionKind};
 use crate::ir::{MemoryValue, SlotValue};
 use twill_graph::{GroupId, GroupRole, narrow};
 use twill_triton::mlir::{Attribute, OperationId, ValueId};
-use twill_triton::tile::Kind;
+use twill_triton::tile::TileOpKind;
 
 /// Whether an operation writes to global memory.
 pub(crate) fn is_store(name: &str) -> bool {
@@ -25,7 +25,7 @@ impl Reader<'_, '_> {
         values: &[ValueId],
         region: &Region,
         program: Option<u32>,
-        at: Place,
+        at: LoopScope,
     ) -> Result<Vec<Expression>, Error> {
         let mut coordinates = Vec::new();
         for (d, value) in values.iter().enumerate() {
@@ -37,7 +37,13 @@ impl Reader<'_, '_> {
     }
 
     /// Code of a store of part of a tile.
-    pub fn store(&mut self, id: OperationId, region: &Region, program: Option<u32>, at: Place) -> Result<(), Error> {
+    pub fn store(
+        &mut self,
+        id: OperationId,
+        region: &Region,
+        program: Option<u32>,
+        at: LoopScope,
+    ) -> Result<(), Error> {
         let module = self.lowering.module;
         let operation = module.operation(id);
         let operands = operation.operands.as_slice();
@@ -211,9 +217,9 @@ impl KernelBuilder<'_> {
         let cut = value.and_then(|v| self.cut(v, 0)).or_else(|| operands.get(data).and_then(|v| self.cut(*v, 0)));
         match cut.filter(|d| count > 1 && shape.get(*d).is_some_and(|e| e % u64::from(count) == 0)) {
             Some(d) => {
-                let mut piece = shape.clone();
-                piece[d] /= u64::from(count);
-                let part = |s| Part { region: Region::piece(&shape, &piece, s), program: None, group: owner(s) };
+                let mut extents = shape.clone();
+                extents[d] /= u64::from(count);
+                let part = |s| Part { region: Region::part(&shape, &extents, s), program: None, group: owner(s) };
                 (0..count).map(part).collect()
             }
             None => vec![Part { region: whole, program: None, group: owner(0) }],
@@ -230,10 +236,12 @@ impl KernelBuilder<'_> {
     pub(crate) fn owner(&self, sub_tile: u32) -> Option<GroupId> {
         for l in &self.loops {
             for yielded in l.parts.yielded {
-                for piece in l.makers.get(yielded).into_iter().flatten() {
-                    let tile = l.tile_operation(piece.op);
-                    if tile.is_some_and(|o| o.sub_tile.unwrap_or(0) == sub_tile && !matches!(o.kind, Kind::Load(_))) {
-                        return Some(l.group(piece.op));
+                for producer in l.producers.get(yielded).into_iter().flatten() {
+                    let tile = l.tile_operation(producer.op);
+                    if tile
+                        .is_some_and(|o| o.sub_tile.unwrap_or(0) == sub_tile && !matches!(o.kind, TileOpKind::Load(_)))
+                    {
+                        return Some(l.group(producer.op));
                     }
                 }
             }
@@ -248,11 +256,11 @@ impl KernelBuilder<'_> {
         }
         if let Some((index, k)) = self.loop_result(value) {
             let l = &self.loops[index];
-            let pieces = l.makers.get(&l.parts.yielded[k])?;
+            let producers = l.producers.get(&l.parts.yielded[k])?;
             let shape = self.shape(value);
-            return shape.iter().zip(&pieces.first()?.region.extents).position(|(whole, part)| whole != part);
+            return shape.iter().zip(&producers.first()?.region.extents).position(|(whole, part)| whole != part);
         }
-        if let Some(d) = self.loops.iter().find_map(|l| crate::builder::kernel::cut_along(l, value)) {
+        if let Some(d) = self.loops.iter().find_map(|l| crate::builder::invariant_tiles::cut_along(l, value)) {
             return Some(d);
         }
         let operation = self.module.operation(self.module.defining_operation(value)?);

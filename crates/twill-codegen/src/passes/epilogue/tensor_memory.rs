@@ -3,19 +3,18 @@
 
 use crate::builder::group::GroupBuilder;
 use crate::builder::kernel::KernelBuilder;
-use crate::builder::planned::{Export, Results};
+use crate::builder::planned::ResultBarriers;
 use crate::builder::reader::{Reader, slice_of};
-use crate::builder::source::Piece;
+use crate::builder::source::Producer;
 use crate::error::Error;
 use crate::ir::Region;
-use crate::ir::{Arrival, Buffer, Form, Memory, Slot, VariableId};
-use crate::ir::{BarrierId, BufferId, CursorId, MemoryValue, SlotValue};
+use crate::ir::{Arrival, Form, Slot};
+use crate::ir::{BarrierId, BufferId, CursorId, SlotValue};
 use crate::ir::{Expression, ExpressionKind};
 use crate::ir::{Node, Note, Op};
 use crate::passes::steps::program::{BufferKind, Iteration};
 use std::collections::BTreeMap;
-use twill_graph::narrow;
-use twill_graph::{GroupId, GroupRole, OpId};
+use twill_graph::{GroupId, GroupRole};
 use twill_triton::mlir::{OperationId, Type, ValueId};
 
 impl KernelBuilder<'_> {
@@ -32,20 +31,20 @@ impl KernelBuilder<'_> {
         for index in 0..self.loops.len() {
             let parts = self.loops[index].parts;
             let is_read = (0..parts.results.len()).any(|k| {
-                let pieces = self.loops[index].makers.get(&parts.yielded[k]).into_iter().flatten();
+                let producers = self.loops[index].producers.get(&parts.yielded[k]).into_iter().flatten();
                 !self.module.uses(parts.results[k]).is_empty()
-                    && pieces.into_iter().any(|p| self.is_tcgen05_mma(index, p.op))
+                    && producers.into_iter().any(|p| self.is_tcgen05_mma(index, p.op))
             });
             if is_read {
                 let name = if several { format!("epilogue_{index}") } else { "results".to_owned() };
                 let done = self.barrier(format!("{name}_done"), 1, vec![Arrival::Unit]);
                 let persistent = self.options.persistent;
                 let drained = persistent.then(|| self.barrier(format!("{name}_drained"), 1, Vec::new()));
-                self.results.insert(index, Results { done, drained, readers: Vec::new() });
+                self.result_barriers.insert(index, ResultBarriers { done, drained, readers: Vec::new() });
             }
         }
         // Where nobody waits for the last MMAs, who starts them does.
-        let is_known = self.loops.len().checked_sub(1).is_some_and(|last| self.results.contains_key(&last));
+        let is_known = self.loops.len().checked_sub(1).is_some_and(|last| self.result_barriers.contains_key(&last));
         if !is_known && groups.iter().any(|g| self.is_issuer(*g)) {
             self.end_of_mmas = Some(self.barrier("mmas_done".to_owned(), 1, vec![Arrival::Unit]));
         }
@@ -65,17 +64,17 @@ impl KernelBuilder<'_> {
         let mut words: BTreeMap<GroupId, u64> = BTreeMap::new();
         for (index, k) in self.results_behind(store) {
             let facts = &self.loops[index];
-            let pieces = facts.makers.get(&facts.parts.yielded[k]).map(Vec::as_slice).unwrap_or_default();
-            let own = |p: &&Piece| {
-                pieces.len() == 1 || facts.tile_operation(p.op).is_some_and(|o| o.sub_tile.unwrap_or(0) == sub_tile)
+            let producers = facts.producers.get(&facts.parts.yielded[k]).map(Vec::as_slice).unwrap_or_default();
+            let own = |p: &&Producer| {
+                producers.len() == 1 || facts.tile_operation(p.op).is_some_and(|o| o.sub_tile.unwrap_or(0) == sub_tile)
             };
-            for piece in pieces.iter().filter(own) {
-                if self.is_tcgen05_mma(index, piece.op) {
-                    for (_, load) in self.loads_from_tensor(index, piece.op) {
+            for producer in producers.iter().filter(own) {
+                if self.is_tcgen05_mma(index, producer.op) {
+                    for (_, load) in self.loads_from_tensor(index, producer.op) {
                         *words.entry(facts.group(load)).or_default() += 1;
                     }
-                } else if !facts.is_load(piece.op) {
-                    *words.entry(facts.group(piece.op)).or_default() += piece.region.elements();
+                } else if !facts.is_load(producer.op) {
+                    *words.entry(facts.group(producer.op)).or_default() += producer.region.elements();
                 }
             }
         }
@@ -112,8 +111,8 @@ impl KernelBuilder<'_> {
         let [rows, columns] = region.extents.as_slice() else { return vec![region.clone()] };
         let in_tensor = |&(index, k): &(usize, usize)| {
             let facts = &self.loops[index];
-            let pieces = facts.makers.get(&facts.parts.yielded[k]).map(Vec::as_slice).unwrap_or_default();
-            pieces.iter().all(|p| p.region.extents.len() < 2 || self.is_tcgen05_mma(index, p.op))
+            let producers = facts.producers.get(&facts.parts.yielded[k]).map(Vec::as_slice).unwrap_or_default();
+            producers.iter().all(|p| p.region.extents.len() < 2 || self.is_tcgen05_mma(index, p.op))
         };
         let results = self.results_behind(store);
         let tiles = results.iter().filter(|(index, k)| self.shape(self.loops[*index].parts.results[*k]).len() > 1);
@@ -156,35 +155,41 @@ impl Reader<'_, '_> {
         if facts.sums.values().any(|sum| sum.carried == k) {
             return Ok(None);
         }
-        let pieces = facts.makers.get(&facts.parts.yielded[k]).map(Vec::as_slice).unwrap_or_default();
-        let fits = |p: &&Piece| p.region.holds(region) && (p.program.is_none() || p.program == program);
-        let Some(piece) = pieces.iter().find(fits).cloned() else { return Ok(None) };
-        if self.lowering.is_tcgen05_mma(index, piece.op) {
-            return self.tensor_result(index, k, &piece, region).map(Some);
+        let producers = facts.producers.get(&facts.parts.yielded[k]).map(Vec::as_slice).unwrap_or_default();
+        let fits = |p: &&Producer| p.region.holds(region) && (p.program.is_none() || p.program == program);
+        let Some(producer) = producers.iter().find(fits).cloned() else { return Ok(None) };
+        if self.lowering.is_tcgen05_mma(index, producer.op) {
+            return self.tensor_result(index, k, &producer, region).map(Some);
         }
-        if facts.is_load(piece.op) || facts.group(piece.op) == self.group.id || piece.region != *region {
+        if facts.is_load(producer.op) || facts.group(producer.op) == self.group.id || producer.region != *region {
             return Ok(None);
         }
-        self.import(index, piece.op, region).map(Some)
+        self.import(index, producer.op, region).map(Some)
     }
 
     /// A result in tensor memory, when the last MMA is done.
-    fn tensor_result(&mut self, index: usize, k: usize, piece: &Piece, region: &Region) -> Result<Expression, Error> {
-        let key = (index, piece.op, region.clone());
+    fn tensor_result(
+        &mut self,
+        index: usize,
+        k: usize,
+        producer: &Producer,
+        region: &Region,
+    ) -> Result<Expression, Error> {
+        let key = (index, producer.op, region.clone());
         if let Some(variable) = self.group.results.get(&key) {
             return Ok(self.group.read(*variable));
         }
         self.wait_for_results(index)?;
         let facts = &self.lowering.loops[index];
         let parts = facts.parts;
-        let buffer = facts.buffer(piece.op);
+        let buffer = facts.buffer(producer.op);
         let at = buffer.and_then(|b| self.lowering.storage.buffers.get(&(index, b))).copied();
         let (Some(buffer), Some(at)) = (buffer, at) else {
             return Err(self.lowering.defect(parts.operation, "the place of a result in tensor memory"));
         };
         let planned = facts.program.buffer(buffer);
-        let put_there = planned.writer == self.group.id && planned.values.first().is_some_and(|v| v.op != piece.op);
-        let slice = slice_of(&piece.region, region).filter(|s| s.is_none_or(|(d, _, _)| d == 1));
+        let put_there = planned.writer == self.group.id && planned.values.first().is_some_and(|v| v.op != producer.op);
+        let slice = slice_of(&producer.region, region).filter(|s| s.is_none_or(|(d, _, _)| d == 1));
         let Some(slice) = slice.filter(|_| self.lowering.program.buffers[at.index()].slots == 1) else {
             return Err(self.lowering.unsupported(
                 parts.operation,
@@ -192,9 +197,9 @@ impl Reader<'_, '_> {
                 "store the result as it is",
             ));
         };
-        let value = SlotValue::result(index, piece.op, Iteration::End(-1));
+        let value = SlotValue::result(index, producer.op, Iteration::End(-1));
         let slot = Slot { buffer: at, at: None, slice, transposed: false, value };
-        let name = facts.problem.graph().operation(piece.op).name.clone();
+        let name = facts.problem.graph().operation(producer.op).name.clone();
         let element = self.lowering.element(parts.results[k]);
         let to = self.group.variable(&format!("{name}_result"), &region.extents, element.clone(), Form::Any);
         self.group.define(to, index + 1);
@@ -207,7 +212,7 @@ impl Reader<'_, '_> {
             self.group.place(index + 1, load);
         } else {
             self.trip_count(index)?;
-            let value = self.value(parts.initial[k], region, piece.program, None)?;
+            let value = self.value(parts.initial[k], region, producer.program, None)?;
             self.group.place(index + 1, Node::Op(Op::Let { to, value }, Note::default()));
             self.group.place(index + 1, Node::TripSwitch { index, at_least: 1, then: vec![load], exactly: Vec::new() });
         }
@@ -218,7 +223,7 @@ impl Reader<'_, '_> {
     /// it, or it holds a tile of before the loops that only MMAs read.
     pub fn free_buffer(&mut self, shape: &[u64], element: &Type) -> Result<Option<BufferId>, Error> {
         let Some(last) = self.lowering.loops.len().checked_sub(1) else { return Ok(None) };
-        if !self.lowering.results.contains_key(&last) {
+        if !self.lowering.result_barriers.contains_key(&last) {
             return Ok(None);
         }
         let facts = &self.lowering.loops[last];
@@ -235,7 +240,7 @@ impl Reader<'_, '_> {
         let found = (0..facts.program.buffers.len()).map(crate::passes::steps::program::BufferId).find(fits);
         let written = found.and_then(|id| self.lowering.storage.buffers.get(&(last, id))).copied();
         let taken = &self.lowering.reused_tiles;
-        let piece = self.lowering.invariant_tiles.iter().map(|p| (p.buffer, &p.readers)).find(|(at, readers)| {
+        let invariant = self.lowering.invariant_tiles.iter().map(|p| (p.buffer, &p.readers)).find(|(at, readers)| {
             let buffer = &self.lowering.program.buffers[at.index()];
             let own = taken.get(at).is_none_or(|group| *group == self.group.id);
             buffer.shape == shape
@@ -244,9 +249,9 @@ impl Reader<'_, '_> {
                 && readers.iter().all(|g| self.lowering.is_issuer(*g))
         });
         // The next tile may be on its way there.
-        let piece = piece.map(|(at, _)| at).filter(|_| !self.lowering.options.persistent);
-        let found = written.or(piece);
-        self.lowering.reused_tiles.extend(piece.filter(|_| written.is_none()).map(|at| (at, self.group.id)));
+        let invariant = invariant.map(|(at, _)| at).filter(|_| !self.lowering.options.persistent);
+        let found = written.or(invariant);
+        self.lowering.reused_tiles.extend(invariant.filter(|_| written.is_none()).map(|at| (at, self.group.id)));
         if found.is_some() {
             self.wait_for_results(last)?;
             self.group.stages_in_place = true;
@@ -259,7 +264,7 @@ impl Reader<'_, '_> {
             return Ok(());
         }
         let own = self.group.id;
-        let Some(results) = self.lowering.results.get_mut(&index) else {
+        let Some(results) = self.lowering.result_barriers.get_mut(&index) else {
             let id = self.lowering.loops[index].parts.operation;
             return Err(self.lowering.defect(id, "when results in tensor memory are there"));
         };
@@ -276,38 +281,6 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// A result in the registers of another group, through shared memory.
-    fn import(&mut self, index: usize, op: OpId, region: &Region) -> Result<Expression, Error> {
-        let key = (index, op, region.clone());
-        if let Some(variable) = self.group.results.get(&key) {
-            return Ok(self.group.read(*variable));
-        }
-        let own = self.group.id;
-        let known = self.lowering.exports.iter().position(|e| (e.index, e.op, e.to) == (index, op, own));
-        let number = match known {
-            Some(number) => number,
-            None => self.lowering.export(index, op, own),
-        };
-        let export = self.lowering.exports[number].clone();
-        let buffer = &self.lowering.program.buffers[export.buffer.index()];
-        let (shape, element) = (buffer.shape.clone(), buffer.element.clone());
-        let stem = buffer.name.trim_end_matches("_buffer").to_owned();
-        let cursor = self.group.cursor(&format!("{stem}_at"), 1);
-        self.group.cursors[cursor.index()].phase = true;
-        let to = self.group.variable(&stem, &shape, element.clone(), Form::Any);
-        self.group.define(to, index + 1);
-        self.group.results.insert(key, to);
-        let value = Expression { kind: ExpressionKind::FromShared(export.slot(number)), shape, element };
-        let mut actions =
-            vec![Op::MbarrierWait { barrier: export.full, at: cursor, previous: false }, Op::Let { to, value }];
-        actions.extend(export.empty.map(|barrier| Op::MbarrierArrive { barrier, at: cursor }));
-        actions.push(Op::AdvanceCursor(cursor));
-        for action in actions {
-            self.group.place(index + 1, Node::Op(action, Note::default()));
-        }
-        Ok(self.group.read(to))
-    }
-
     /// Before a group writes over results of the tile before: waits until everybody has read them.
     pub fn drained(&mut self, index: usize) -> Vec<Node> {
         drained(self.lowering, self.group, index)
@@ -315,85 +288,31 @@ impl Reader<'_, '_> {
 }
 
 fn drained(lowering: &KernelBuilder<'_>, group: &mut GroupBuilder, index: usize) -> Vec<Node> {
-    let drained = lowering.results.get(&index).and_then(|r| r.drained);
+    let drained = lowering.result_barriers.get(&index).and_then(|r| r.drained);
     let Some(barrier) = drained.filter(|_| !group.drained.contains(&index)) else { return Vec::new() };
     group.drained.push(index);
     let at = group.cursor(&lowering.program.barriers[barrier.index()].name, 1);
     group.cursors[at.index()].phase = true;
     let wait = Op::MbarrierWait { barrier, at, previous: true };
-    [wait, Op::AdvanceCursor(at)].map(|action| Node::Op(action, Note::default())).into()
-}
-
-impl Export {
-    fn slot(&self, number: usize) -> Slot {
-        let value = SlotValue::outside(MemoryValue::Exported(narrow(number)));
-        Slot { buffer: self.buffer, at: None, slice: None, transposed: false, value }
-    }
+    [wait, Op::AdvanceCursor(at)].map(|op| Node::Op(op, Note::default())).into()
 }
 
 impl KernelBuilder<'_> {
-    fn export(&mut self, index: usize, op: OpId, to: GroupId) -> usize {
-        let from = self.loops[index].group(op);
-        let (shape, element) = self.tile_of(index, op);
-        let name = self.loops[index].problem.graph().operation(op).name.replace('.', "_");
-        let source = self.loops[index].problem.graph().operation(op).source.clone();
-        let name = format!("{name}_for_{}", to.index());
-        let (memory, slots) = (Memory::Shared, 1);
-        let name_of_buffer = format!("{name}_buffer");
-        let buffer =
-            Buffer { name: name_of_buffer, shape, element, slots, least_slots: slots, memory, plain: true, source };
-        let buffer = self.buffer(buffer);
-        let full = self.barrier(format!("{name}_full"), 1, vec![Arrival::Threads { warps: self.warps(from) }]);
-        let reader = Arrival::Threads { warps: self.warps(to) };
-        let empty = self.options.persistent.then(|| self.barrier(format!("{name}_empty"), 1, vec![reader]));
-        self.exports.push(Export { index, op, from, to, buffer, full, empty });
-        self.exports.len() - 1
-    }
-
-    /// What a group does behind its loops for others that read its results.
-    pub fn add_exports(&self, group: &mut GroupBuilder) -> Result<(), Error> {
-        let own = group.id;
-        for (number, export) in self.exports.iter().enumerate().filter(|(_, e)| e.from == own) {
-            let from: Option<VariableId> =
-                group.tracks[export.index].get(&export.op).and_then(|t| t.variables.first()).copied();
-            let Some(from) = from else {
-                let id = self.loops[export.index].parts.operation;
-                return Err(self.defect(id, "who holds a result"));
-            };
-            let buffer = &self.program.buffers[export.buffer.index()];
-            let at = group.cursor(buffer.name.trim_end_matches("_buffer"), 1);
-            let value = group.read(from);
-            let mut actions: Vec<Op> = Vec::new();
-            if let Some(barrier) = export.empty {
-                group.cursors[at.index()].phase = true;
-                actions.push(Op::MbarrierWait { barrier, at, previous: true });
-            }
-            actions.push(Op::LocalStore { value, to: export.slot(number) });
-            actions.push(Op::MbarrierArrive { barrier: export.full, at });
-            actions.push(Op::AdvanceCursor(at));
-            let section = &mut group.sections[export.index + 1];
-            let place = section.iter().position(|n| !matches!(n, Node::Op(..))).map_or(0, |k| k + 1);
-            let nodes = actions.into_iter().map(|a| Node::Op(a, Note::default()));
-            section.splice(place..place, nodes);
-        }
-        Ok(())
-    }
-
     /// Behind a loop: what the group that starts MMAs has signalled when all are done.
     pub fn end_of_mmas(&self, group: &mut GroupBuilder, index: usize) {
         let mut signals: Vec<(BarrierId, CursorId)> = Vec::new();
         // Phases must not run ahead of those who wait for them.
         let drained = drained(self, group, index);
         group.sections[index + 1].extend(drained);
-        if let Some(results) = self.results.get(&index) {
+        if let Some(results) = self.result_barriers.get(&index) {
             let name = &self.program.barriers[results.done.index()].name;
             signals.push((results.done, group.cursor(name, 1)));
         }
         let mut advances = Vec::new();
         if index + 1 == self.loops.len() {
-            for (piece, cursor) in group.pieces.clone() {
+            for (tile, cursor) in group.invariant_tiles.clone() {
                 if self.options.persistent {
-                    signals.push((self.invariant_tiles[piece].empty, cursor));
+                    signals.push((self.invariant_tiles[tile].empty, cursor));
                 }
                 advances.push(cursor);
             }
@@ -412,16 +331,16 @@ impl KernelBuilder<'_> {
     pub fn end_of_results(&self, group: &mut GroupBuilder, nodes: &mut Vec<Node>) {
         let mut done: Vec<(usize, CursorId)> = group.done.iter().map(|(index, at)| (*index, *at)).collect();
         done.sort();
-        let barriers: Vec<BarrierId> = self.results.values().map(|r| r.done).collect();
+        let barriers: Vec<BarrierId> = self.result_barriers.values().map(|r| r.done).collect();
         let waits = |n: &Node| matches!(n, Node::Op(Op::MbarrierWait { barrier, .. }, _) if barriers.contains(barrier));
         let last = nodes.iter().rposition(|n| reads_tensor(n) || waits(n)).map_or(0, |k| k + 1);
-        let mut actions = Vec::new();
+        let mut ops = Vec::new();
         for (index, at) in done {
-            let drained = self.results.get(&index).and_then(|r| r.drained);
-            actions.extend(drained.map(|barrier| Op::MbarrierArrive { barrier, at }));
-            actions.push(Op::AdvanceCursor(at));
+            let drained = self.result_barriers.get(&index).and_then(|r| r.drained);
+            ops.extend(drained.map(|barrier| Op::MbarrierArrive { barrier, at }));
+            ops.push(Op::AdvanceCursor(at));
         }
-        nodes.splice(last..last, actions.into_iter().map(|a| Node::Op(a, Note::default())));
+        nodes.splice(last..last, ops.into_iter().map(|a| Node::Op(a, Note::default())));
     }
 }
 

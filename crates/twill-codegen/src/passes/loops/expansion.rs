@@ -6,7 +6,7 @@
 
 use crate::builder::group::{iterations_before, shifted};
 use crate::builder::kernel::KernelBuilder;
-use crate::builder::source::Piece;
+use crate::builder::source::Producer;
 use crate::ir::BufferId;
 use crate::passes::steps::program::{
     Barrier, Block, BufferId as StepsBufferId, BufferKind, GroupSteps, Iteration, Step,
@@ -14,7 +14,7 @@ use crate::passes::steps::program::{
 use std::collections::HashMap;
 use twill_graph::{GroupId, OpId};
 use twill_triton::Stands;
-use twill_triton::tile::Kind;
+use twill_triton::tile::TileOpKind;
 
 /// Older values and slots that are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,11 +30,11 @@ impl Expansion {
     pub fn of(builder: &KernelBuilder<'_>, group: GroupId, index: usize, steps: &GroupSteps) -> Expansion {
         let mut walk =
             Walk { builder, group, index, trips: None, latest: Latest::default(), found: Expansion::default() };
-        for (_, piece) in carried_in_registers(builder, group, index) {
-            walk.latest.values.insert(piece.op, Iteration::Absolute(-1));
+        for (_, producer) in carried_in_registers(builder, group, index) {
+            walk.latest.values.insert(producer.op, Iteration::Absolute(-1));
         }
-        for (_, piece) in sums_in_tensor_memory(builder, group, index) {
-            if let Some(buffer) = builder.loops[index].buffer(piece.op) {
+        for (_, producer) in sums_in_tensor_memory(builder, group, index) {
+            if let Some(buffer) = builder.loops[index].buffer(producer.op) {
                 walk.latest.slots.insert(builder.storage.buffers[&(index, buffer)], Iteration::Absolute(-1));
             }
         }
@@ -44,18 +44,22 @@ impl Expansion {
 }
 
 /// The carried values that a group has in registers when the loop begins: their positions, and the parts of them.
-pub(crate) fn carried_in_registers(builder: &KernelBuilder<'_>, group: GroupId, index: usize) -> Vec<(usize, Piece)> {
+pub(crate) fn carried_in_registers(
+    builder: &KernelBuilder<'_>,
+    group: GroupId,
+    index: usize,
+) -> Vec<(usize, Producer)> {
     let facts = &builder.loops[index];
     let (module, parts) = (builder.module, facts.parts);
-    let mut all: Vec<(usize, Piece)> = Vec::new();
+    let mut all: Vec<(usize, Producer)> = Vec::new();
     for k in 0..parts.carried.len() {
         if module.uses(parts.carried[k]).is_empty() && module.uses(parts.results[k]).is_empty() {
             continue;
         }
-        for piece in facts.makers.get(&parts.yielded[k]).into_iter().flatten() {
-            let is_known = all.iter().any(|(_, known)| known.op == piece.op);
-            if !is_known && is_in_registers(builder, group, index, piece.op) {
-                all.push((k, piece.clone()));
+        for producer in facts.producers.get(&parts.yielded[k]).into_iter().flatten() {
+            let is_known = all.iter().any(|(_, known)| known.op == producer.op);
+            if !is_known && is_in_registers(builder, group, index, producer.op) {
+                all.push((k, producer.clone()));
             }
         }
     }
@@ -63,14 +67,18 @@ pub(crate) fn carried_in_registers(builder: &KernelBuilder<'_>, group: GroupId, 
 }
 
 /// The sums in tensor memory that a group loads in the loop's first iteration: their positions, and the parts of them.
-pub(crate) fn sums_in_tensor_memory(builder: &KernelBuilder<'_>, group: GroupId, index: usize) -> Vec<(usize, Piece)> {
+pub(crate) fn sums_in_tensor_memory(
+    builder: &KernelBuilder<'_>,
+    group: GroupId,
+    index: usize,
+) -> Vec<(usize, Producer)> {
     let facts = &builder.loops[index];
     let mut all = Vec::new();
     for k in 0..facts.parts.carried.len() {
-        for piece in facts.makers.get(&facts.parts.yielded[k]).into_iter().flatten() {
-            let loads = builder.loads_from_tensor(index, piece.op);
+        for producer in facts.producers.get(&facts.parts.yielded[k]).into_iter().flatten() {
+            let loads = builder.loads_from_tensor(index, producer.op);
             if loads.iter().any(|(distance, op)| *distance > 0 && facts.group(*op) == group) {
-                all.push((k, piece.clone()));
+                all.push((k, producer.clone()));
             }
         }
     }
@@ -160,7 +168,7 @@ impl Walk<'_, '_> {
                 self.take(*buffer, iteration);
                 self.read(*op, iteration);
             }
-            Step::WaitChannel { barrier: Barrier::Full { buffer, .. }, iteration } => {
+            Step::MbarrierWait { barrier: Barrier::Full { buffer, .. }, iteration } => {
                 let iteration = self.iteration(*iteration);
                 let age =
                     self.latest.slots.get(&self.at(*buffer)).and_then(|latest| iterations_before(iteration, *latest));
@@ -168,8 +176,8 @@ impl Walk<'_, '_> {
                     self.take(*buffer, iteration);
                 }
             }
-            Step::ArriveChannel { barrier, iteration } => self.signal(*barrier, self.iteration(*iteration)),
-            Step::WaitChannel { .. } | Step::WaitAsync { .. } => {}
+            Step::MbarrierArrive { barrier, iteration } => self.signal(*barrier, self.iteration(*iteration)),
+            Step::MbarrierWait { .. } | Step::WaitAsync { .. } => {}
         }
     }
 
@@ -202,9 +210,9 @@ impl Walk<'_, '_> {
         match facts.stands_for.get(op.index()) {
             Some(Stands::FromTensor(..)) => true,
             Some(Stands::Tile(id)) => match facts.tiles.operation(*id).kind {
-                Kind::Dot { .. } => !self.builder.is_tcgen05_mma(self.index, op),
-                Kind::Elementwise { .. } | Kind::Convert | Kind::Reduce { .. } => true,
-                Kind::Load(_) | Kind::Store(_) | Kind::AtomicReduce(_) => false,
+                TileOpKind::Dot { .. } => !self.builder.is_tcgen05_mma(self.index, op),
+                TileOpKind::Elementwise { .. } | TileOpKind::Convert | TileOpKind::Reduce { .. } => true,
+                TileOpKind::Load(_) | TileOpKind::Store(_) | TileOpKind::AtomicReduce(_) => false,
             },
             _ => false,
         }

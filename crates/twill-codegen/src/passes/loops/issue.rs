@@ -7,14 +7,14 @@ use crate::ir::Moment;
 use crate::ir::Op;
 use crate::ir::Region;
 use crate::ir::{Slot, VariableId};
-use crate::passes::loops::Adder;
+use crate::passes::loops::LoopBuilder;
 use crate::passes::steps::program::{Barrier, BufferId as LoopBufferId, BufferKind, Iteration};
 use twill_graph::OpId;
 use twill_triton::Stands;
 use twill_triton::mlir::OperationId;
-use twill_triton::tile::{Kind, TileOperation, Transfer};
+use twill_triton::tile::{TileOpKind, TileOperation, Transfer};
 
-impl Adder<'_, '_> {
+impl LoopBuilder<'_, '_> {
     /// Code of an operation, with its timestamps.
     pub(crate) fn issue(
         &mut self,
@@ -25,13 +25,13 @@ impl Adder<'_, '_> {
         self.take_slots(op, iteration);
         let facts = &self.reader.lowering.loops[self.index];
         let is_synchronous = facts.problem.graph().operation(op).is_synchronous();
-        // An MMA may have to wait for its turn first, and timestamps its issue itself.
+        // An MMA may have to wait for its ping-pong slot first, and timestamps its issue itself.
         if !self.is_mma(op) {
-            self.mark(op, Moment::Issue, iteration);
+            self.timestamp(op, Moment::Issue, iteration);
         }
         self.code(op, iteration, signals)?;
         if is_synchronous {
-            self.mark(op, Moment::End, iteration);
+            self.timestamp(op, Moment::End, iteration);
         }
         Ok(())
     }
@@ -62,13 +62,15 @@ impl Adder<'_, '_> {
         let program = self.reader.lowering.programs.and(tile.sub_tile);
         let Some(id) = tile.statements.last().copied() else { return Ok(()) };
         match tile.kind {
-            Kind::Dot { .. } if self.reader.lowering.is_tcgen05_mma(index, op) => {
+            TileOpKind::Dot { .. } if self.reader.lowering.is_tcgen05_mma(index, op) => {
                 self.tcgen05_mma(op, id, &region, program, iteration, signals)
             }
-            Kind::Dot { .. } => self.mma(op, id, &region, program, iteration),
-            Kind::Load(transfer) => self.load(op, id, transfer, &region, program, iteration, signals),
-            Kind::Store(_) | Kind::AtomicReduce(_) => self.store(op, &tile, id, &region, program, iteration),
-            Kind::Elementwise { .. } | Kind::Convert | Kind::Reduce { .. } => {
+            TileOpKind::Dot { .. } => self.mma(op, id, &region, program, iteration),
+            TileOpKind::Load(transfer) => self.load(op, id, transfer, &region, program, iteration, signals),
+            TileOpKind::Store(_) | TileOpKind::AtomicReduce(_) => {
+                self.store(op, &tile, id, &region, program, iteration)
+            }
+            TileOpKind::Elementwise { .. } | TileOpKind::Convert | TileOpKind::Reduce { .. } => {
                 let note = std::mem::take(&mut self.reader.group.note);
                 let value = self.computed(op, id, &region, program, iteration)?;
                 let to = self.produce(op, iteration);
@@ -102,7 +104,7 @@ impl Adder<'_, '_> {
             let new = self.reader.newest(index, sum.reduce, iteration)?;
             let factor = sum.factor.map(|f| self.reader.value(f, region, program, at)).transpose()?;
             let (old, new) = (self.reader.group.read(old), self.reader.group.read(new));
-            return Ok(crate::builder::partials::next(old, factor, new));
+            return Ok(crate::builder::partials::accumulate(old, factor, new));
         }
         self.reader.apply(id, region, program, at)
     }
@@ -119,7 +121,7 @@ impl Adder<'_, '_> {
                 left.tiles.len() == 1 && left.tiles.first().copied() == made && !left.is_transposed()
             });
             let columns = tile.result.and_then(|r| facts.tiles.tile(r).shape.last().copied());
-            (is_left && facts.group(d.to) == own && matches!(tile.kind, Kind::Dot { .. })).then_some(columns)?
+            (is_left && facts.group(d.to) == own && matches!(tile.kind, TileOpKind::Dot { .. })).then_some(columns)?
         };
         let columns: Vec<u64> = facts.problem.graph().uses(op).filter_map(reads).collect();
         for columns in columns {
@@ -256,7 +258,7 @@ impl Adder<'_, '_> {
         iteration: Iteration,
     ) -> Result<(), Error> {
         let at = Some((self.index, iteration));
-        let is_tma = matches!(tile.kind, Kind::Store(Transfer::Tma) | Kind::AtomicReduce(Transfer::Tma));
+        let is_tma = matches!(tile.kind, TileOpKind::Store(Transfer::Tma) | TileOpKind::AtomicReduce(Transfer::Tma));
         self.reader.store(id, region, program, at)?;
         if is_tma {
             self.reader.group.stores.push((op, iteration));

@@ -12,9 +12,10 @@ mod issue;
 mod rings;
 mod state;
 pub(crate) mod tcgen05;
+mod waits;
 mod wgmma;
 
-use crate::builder::group::{GroupBuilder, InFlightMma, Track, iterations_before, shifted};
+use crate::builder::group::{GroupBuilder, Track, shifted};
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::reader::Reader;
 use crate::error::Error;
@@ -31,7 +32,7 @@ pub(crate) fn add_loop(lowering: &mut KernelBuilder<'_>, group: &mut GroupBuilde
     let warp = lowering.loops[index].program.warps.iter().find(|w| w.group == group.id).cloned();
     if let Some(warp) = warp {
         let expansion = Expansion::of(lowering, group.id, index, &warp);
-        let mut adder = Adder {
+        let mut builder = LoopBuilder {
             reader: Reader { lowering, group },
             index,
             trips: None,
@@ -42,10 +43,10 @@ pub(crate) fn add_loop(lowering: &mut KernelBuilder<'_>, group: &mut GroupBuilde
             operands: HashMap::new(),
             received: HashMap::new(),
         };
-        adder.reader.trip_count(index)?;
-        adder.initial_values()?;
-        adder.initial_sums()?;
-        let nodes = adder.nodes(&warp)?;
+        builder.reader.trip_count(index)?;
+        builder.initial_values()?;
+        builder.initial_sums()?;
+        let nodes = builder.nodes(&warp)?;
         group.sections[index + 1].splice(0..0, nodes);
     }
     // After the loop the newest values are those of its last iteration.
@@ -63,7 +64,7 @@ pub(crate) fn add_loop(lowering: &mut KernelBuilder<'_>, group: &mut GroupBuilde
 /// The buffers that a group's steps name.
 fn buffers(warp: &GroupSteps) -> BTreeSet<LoopBufferId> {
     let of = |step: &Step| match step {
-        Step::WaitChannel { barrier, .. } | Step::ArriveChannel { barrier, .. } => match *barrier {
+        Step::MbarrierWait { barrier, .. } | Step::MbarrierArrive { barrier, .. } => match *barrier {
             Barrier::Full { buffer, .. } | Barrier::Empty { buffer } => Some(buffer),
         },
         Step::Store { buffer, .. } => Some(*buffer),
@@ -74,14 +75,14 @@ fn buffers(warp: &GroupSteps) -> BTreeSet<LoopBufferId> {
 }
 
 /// Makes code of one loop for one group.
-pub(crate) struct Adder<'r, 'a> {
+pub(crate) struct LoopBuilder<'r, 'a> {
     pub reader: Reader<'r, 'a>,
     pub index: usize,
     /// The trip count, where it is known.
     trips: Option<i64>,
     /// How many older values and slots are read.
     pub expansion: Expansion,
-    /// The turn on the tensor core that the group has.
+    /// The ping-pong slot that the group has.
     pub held_slot: Option<crate::builder::planned::PingPongSlot>,
     /// MMAs that follow in the code that is being made.
     pub next_mmas: VecDeque<OpId>,
@@ -93,15 +94,15 @@ pub(crate) struct Adder<'r, 'a> {
     pub received: HashMap<(OpId, u64), VariableId>,
 }
 
-impl Adder<'_, '_> {
+impl LoopBuilder<'_, '_> {
     /// The values that the loop's first iteration finds, under the names that its own will have.
     fn initial_values(&mut self) -> Result<(), Error> {
         let (index, id) = (self.index, self.reader.group.id);
-        for (k, piece) in carried_in_registers(self.reader.lowering, id, index) {
-            let value = self.reader.initial(index, k, piece.op, &piece.region, piece.program)?;
-            let to = self.new_track(piece.op);
+        for (k, producer) in carried_in_registers(self.reader.lowering, id, index) {
+            let value = self.reader.initial(index, k, producer.op, &producer.region, producer.program)?;
+            let to = self.new_track(producer.op);
             self.reader.group.define(to, index + 1);
-            if let Some(track) = self.reader.group.tracks[index].get_mut(&piece.op) {
+            if let Some(track) = self.reader.group.tracks[index].get_mut(&producer.op) {
                 track.latest = Some(Iteration::Absolute(-1));
             }
             self.reader.group.sections[index].push(Node::Op(Op::Let { to, value }, Note::default()));
@@ -114,14 +115,15 @@ impl Adder<'_, '_> {
         let index = self.index;
         let facts = &self.reader.lowering.loops[index];
         let name = facts.problem.graph().operation(op).name.clone();
-        let piece = facts.makers.iter().find_map(|(v, ps)| Some((*v, ps.iter().find(|p| p.op == op)?.clone())));
-        let (shape, element, form) = match piece {
-            Some((value, piece)) => {
-                let is_dot =
-                    facts.tile_operation(op).is_some_and(|o| matches!(o.kind, twill_triton::tile::Kind::Dot { .. }));
-                let columns = piece.region.extents.last().copied().unwrap_or(8);
+        let producer = facts.producers.iter().find_map(|(v, ps)| Some((*v, ps.iter().find(|p| p.op == op)?.clone())));
+        let (shape, element, form) = match producer {
+            Some((value, producer)) => {
+                let is_dot = facts
+                    .tile_operation(op)
+                    .is_some_and(|o| matches!(o.kind, twill_triton::tile::TileOpKind::Dot { .. }));
+                let columns = producer.region.extents.last().copied().unwrap_or(8);
                 let form = if is_dot { Form::Accumulator { columns } } else { Form::Any };
-                (piece.region.extents, self.reader.lowering.element(value), form)
+                (producer.region.extents, self.reader.lowering.element(value), form)
             }
             None => {
                 let (shape, element) = self.reader.lowering.tile_of(index, op);
@@ -258,7 +260,7 @@ impl Adder<'_, '_> {
             other => other,
         });
         self.blocks(&warp.epilogue)?;
-        self.land();
+        self.wgmma_wait_all();
         nodes.append(&mut self.reader.group.out);
         if warp.first > 0 {
             let mut exactly = Vec::new();
@@ -267,7 +269,7 @@ impl Adder<'_, '_> {
                 self.trips = Some(i64::from(trips));
                 self.blocks(&warp.prologue)?;
                 self.blocks(&warp.epilogue)?;
-                self.land();
+                self.wgmma_wait_all();
                 exactly.push((trips, std::mem::take(&mut self.reader.group.out)));
             }
             self.trips = None;
@@ -307,8 +309,8 @@ impl Adder<'_, '_> {
                     let iteration = self.iteration(*iteration);
                     self.handoff(*op, iteration, *buffer)?;
                 }
-                Step::WaitChannel { barrier, iteration } => self.wait(*barrier, self.iteration(*iteration))?,
-                Step::ArriveChannel { barrier, iteration } => self.arrive(*barrier, self.iteration(*iteration))?,
+                Step::MbarrierWait { barrier, iteration } => self.wait(*barrier, self.iteration(*iteration))?,
+                Step::MbarrierArrive { barrier, iteration } => self.arrive(*barrier, self.iteration(*iteration))?,
                 Step::WaitAsync { op, iteration, .. } => self.wait_for(*op, self.iteration(*iteration)),
             }
             self.reader.group.note = Note::default();
@@ -325,7 +327,7 @@ impl Adder<'_, '_> {
     /// Whether an operation is an MMA.
     pub(crate) fn is_mma(&self, op: OpId) -> bool {
         let tile = self.reader.lowering.loops[self.index].tile_operation(op);
-        tile.is_some_and(|tile| matches!(tile.kind, twill_triton::tile::Kind::Dot { .. }))
+        tile.is_some_and(|tile| matches!(tile.kind, twill_triton::tile::TileOpKind::Dot { .. }))
     }
 
     /// The note on an operation.
@@ -340,100 +342,5 @@ impl Adder<'_, '_> {
             operation: Some(twill_graph::LoopOperation { index: self.index, op }),
             text: String::new(),
         };
-    }
-
-    fn wait(&mut self, barrier: Barrier, iteration: Iteration) -> Result<(), Error> {
-        let Some(id) = self.reader.barrier(self.index, barrier) else { return Ok(()) };
-        let (buffer, previous) = match barrier {
-            Barrier::Full { buffer, .. } => (buffer, false),
-            Barrier::Empty { buffer } => (buffer, true),
-        };
-        let at = self.begin_ring(buffer);
-        let known = self.reader.group.slots.get(&at).and_then(|t| t.latest);
-        if previous {
-            let next = self.reader.group.slots[&at].next;
-            self.reader.group.act(Op::MbarrierWait { barrier: id, at: next, previous });
-            return Ok(());
-        }
-        match known.and_then(|latest| iterations_before(iteration, latest)) {
-            // What stands where the next value will: the phase before that.
-            Some(0) if self.is_single_in_tensor(buffer) => {
-                let next = self.reader.group.slots[&at].next;
-                self.reader.group.act(Op::MbarrierWait { barrier: id, at: next, previous: true });
-            }
-            // Another value of the same slot.
-            Some(age) if age >= 0 => {
-                let age = saturate::<usize>(age);
-                let at = self.reader.group.slots[&at].at[age];
-                self.reader.group.act(Op::MbarrierWait { barrier: id, at, previous });
-            }
-            _ => {
-                let next = self.reader.group.slots[&at].next;
-                self.reader.group.act(Op::MbarrierWait { barrier: id, at: next, previous });
-                self.take_slot(buffer, iteration);
-            }
-        }
-        if let Barrier::Full { value, .. } = barrier {
-            self.stamp_completed(value, iteration);
-        }
-        if self.copied_by_threads(buffer) {
-            self.reader.group.act(Op::FenceProxyAsync);
-        }
-        Ok(())
-    }
-
-    fn arrive(&mut self, barrier: Barrier, iteration: Iteration) -> Result<(), Error> {
-        let Some((barrier, at)) = self.signal(barrier, iteration)? else { return Ok(()) };
-        // Who starts MMAs does nothing else: the unit arrives when those so far are done.
-        let is_issuer = self.reader.lowering.is_issuer(self.reader.group.id);
-        self.reader.group.act(if is_issuer {
-            Op::Tcgen05Commit(vec![(barrier, at)])
-        } else {
-            Op::MbarrierArrive { barrier, at }
-        });
-        Ok(())
-    }
-
-    /// Waits for an asynchronous operation of the group, if it may still run.
-    fn wait_for(&mut self, op: OpId, iteration: Iteration) {
-        let same = |at: Iteration| iterations_before(at, iteration) == Some(0);
-        if let Some(position) = self.reader.group.stores.iter().position(|(o, it)| *o == op && same(*it)) {
-            let done: Vec<_> = self.reader.group.stores.drain(..=position).collect();
-            let left = twill_graph::narrow(self.reader.group.stores.len());
-            self.reader.group.act(Op::TmaStoreWait(left));
-            done.into_iter().for_each(|(op, iteration)| self.stamp_completed(op, iteration));
-            return;
-        }
-        if let Some(position) = self.reader.group.in_flight.iter().position(|f| f.op == op && same(f.iteration)) {
-            self.land_up_to(position);
-        }
-    }
-
-    fn land_up_to(&mut self, position: usize) {
-        let done: Vec<InFlightMma> = self.reader.group.in_flight.drain(..=position).collect();
-        let left = &self.reader.group.in_flight;
-        let pending = left.iter().map(|f| f.weight).sum();
-        let (mut completed, mut in_flight): (Vec<VariableId>, Vec<VariableId>) = (Vec::new(), Vec::new());
-        for flight in &done {
-            let goes_on = left.iter().any(|f| f.result == flight.result);
-            let list = if goes_on { &mut in_flight } else { &mut completed };
-            if !list.contains(&flight.result) {
-                list.push(flight.result);
-            }
-        }
-        for operand in done.iter().flat_map(|f| &f.operands) {
-            let in_use = left.iter().any(|f| f.operands.contains(operand));
-            if !in_use && !completed.contains(operand) {
-                completed.push(*operand);
-            }
-        }
-        self.reader.group.act(Op::WgmmaWait { pending, completed, in_flight });
-        done.into_iter().for_each(|flight| self.stamp_completed(flight.op, flight.iteration));
-    }
-
-    fn land(&mut self) {
-        if let Some(last) = self.reader.group.in_flight.len().checked_sub(1) {
-            self.land_up_to(last);
-        }
     }
 }

@@ -1,14 +1,14 @@
-//! Cursors that walk over the slots of rings, and the slots at which a group signals.
+//! Cursors that advance over the slots of rings, and the slots at which a group signals.
 
 use crate::builder::group::{SlotTrack, iterations_before};
 use crate::error::Error;
 use crate::ir::Op;
 use crate::ir::{BufferId, CursorId};
-use crate::passes::loops::Adder;
+use crate::passes::loops::LoopBuilder;
 use crate::passes::steps::program::{Barrier, BufferId as LoopBufferId, BufferKind, Iteration};
 use twill_graph::OpId;
 
-impl Adder<'_, '_> {
+impl LoopBuilder<'_, '_> {
     /// A barrier and the slot at which it is signalled.
     pub(crate) fn signal(
         &mut self,

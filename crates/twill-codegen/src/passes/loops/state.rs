@@ -3,7 +3,7 @@
 use crate::builder::group::{InFlightMma, SlotTrack, Track};
 use crate::ir::BufferId;
 use crate::ir::VariableId;
-use crate::passes::loops::Adder;
+use crate::passes::loops::LoopBuilder;
 use crate::passes::steps::program::Iteration;
 use std::collections::HashMap;
 use twill_graph::OpId;
@@ -18,7 +18,7 @@ pub(crate) struct State {
     prepared: HashMap<(VariableId, u64), VariableId>,
 }
 
-impl Adder<'_, '_> {
+impl LoopBuilder<'_, '_> {
     /// As it is here.
     pub(crate) fn state(&self) -> State {
         let group = &self.reader.group;

@@ -12,7 +12,7 @@ use crate::ir::{Addend, Arrival, Operand, Slot, Tcgen05Mma};
 use crate::ir::{BarrierId, CursorId, SlotValue};
 use crate::ir::{Expression, ExpressionKind, IterationNumber};
 use crate::ir::{Node, Note, Op};
-use crate::passes::loops::Adder;
+use crate::passes::loops::LoopBuilder;
 use crate::passes::loops::expansion::sums_in_tensor_memory;
 use crate::passes::steps::program::{Barrier, BufferId as LoopBufferId, BufferKind, GroupSteps, Iteration, Step};
 use crate::target::blackwell;
@@ -35,7 +35,7 @@ impl KernelBuilder<'_> {
     /// Whether an operation of a loop is an MMA whose result is in tensor memory.
     pub fn is_tcgen05_mma(&self, index: usize, op: OpId) -> bool {
         let facts = &self.loops[index];
-        let is_dot = facts.tile_operation(op).is_some_and(|o| matches!(o.kind, tile::Kind::Dot { .. }));
+        let is_dot = facts.tile_operation(op).is_some_and(|o| matches!(o.kind, tile::TileOpKind::Dot { .. }));
         is_dot && matches!(facts.problem.graph().operation(op).storage, twill_graph::Storage::Tensor(_))
     }
 
@@ -57,7 +57,7 @@ impl KernelBuilder<'_> {
     }
 }
 
-impl Adder<'_, '_> {
+impl LoopBuilder<'_, '_> {
     /// The operation that leaves a left operand in tensor memory: its store, or the MMA that made it.
     pub(crate) fn operand_in_tensor(&self, index: usize, made_by: OpId) -> Option<OpId> {
         let facts = &self.reader.lowering.loops[index];
@@ -138,7 +138,7 @@ impl Adder<'_, '_> {
         let mut addend = self.addend(op, id, iteration)?;
         let mut ends = self.unit_signals(signals)?;
         let last = pairs.len().saturating_sub(1);
-        self.mark(op, Moment::Issue, iteration);
+        self.timestamp(op, Moment::Issue, iteration);
         for (k, (left, right)) in pairs.into_iter().enumerate() {
             let (Operand::Shared(left), Operand::Shared(right)) = (left, right) else {
                 return Err(self.reader.lowering.unsupported(
@@ -222,10 +222,10 @@ impl Adder<'_, '_> {
         let (module, parts) = (self.reader.lowering.module, self.reader.lowering.loops[index].parts);
         let sums = sums_in_tensor_memory(self.reader.lowering, own, index);
         self.wait_for_readers()?;
-        for (k, piece) in sums {
+        for (k, producer) in sums {
             let facts = &self.reader.lowering.loops[index];
             let buffer = facts
-                .buffer(piece.op)
+                .buffer(producer.op)
                 .ok_or_else(|| self.reader.lowering.defect(parts.operation, "the place of a sum in tensor memory"))?;
             let planned = facts.program.buffer(buffer);
             if planned.writer != own || planned.depth != 1 {
@@ -238,8 +238,8 @@ impl Adder<'_, '_> {
             }
             let at = self.begin_ring(buffer);
             let drained = self.reader.drained(index);
-            let value = self.reader.value(parts.initial[k], &piece.region, piece.program, None)?;
-            let first = SlotValue::result(index, piece.op, Iteration::Absolute(-1));
+            let value = self.reader.value(parts.initial[k], &producer.region, producer.program, None)?;
+            let first = SlotValue::result(index, producer.op, Iteration::Absolute(-1));
             let to = Slot { buffer: at, at: None, slice: None, transposed: false, value: first };
             let note = Note {
                 line: module.defining_operation(parts.initial[k]).and_then(|id| names::line(module, id)),
@@ -262,12 +262,12 @@ impl Adder<'_, '_> {
             return Ok(());
         }
         let facts = &self.reader.lowering.loops[index];
-        let pieces = facts.parts.yielded.iter().filter_map(|v| facts.makers.get(v)).flatten();
+        let producers = facts.parts.yielded.iter().filter_map(|v| facts.producers.get(v)).flatten();
         let first = |op: OpId| {
             let buffer = facts.buffer(op).map(|b| facts.program.buffer(b));
             buffer.and_then(|b| b.values.first()).is_some_and(|v| v.op == op)
         };
-        let overwrites = pieces.into_iter().any(|p| self.reader.lowering.is_tcgen05_mma(index, p.op) && first(p.op));
+        let overwrites = producers.into_iter().any(|p| self.reader.lowering.is_tcgen05_mma(index, p.op) && first(p.op));
         if overwrites {
             let nodes = self.reader.drained(index);
             self.reader.group.sections[index].extend(nodes);
@@ -277,11 +277,11 @@ impl Adder<'_, '_> {
 
     /// Whether a group that starts MMAs reads what threads have copied, which the unit sees only behind a fence.
     pub(crate) fn copied_by_threads(&self, buffer: LoopBufferId) -> bool {
-        use tile::{Kind, Transfer};
+        use tile::{TileOpKind, Transfer};
         let facts = &self.reader.lowering.loops[self.index];
         let first = facts.program.buffer(buffer).values.first().and_then(|v| facts.tile_operation(v.op));
         self.reader.lowering.is_issuer(self.reader.group.id)
-            && first.is_some_and(|o| matches!(o.kind, Kind::Load(Transfer::Pointer)))
+            && first.is_some_and(|o| matches!(o.kind, TileOpKind::Load(Transfer::Pointer)))
     }
 
     /// Whether a buffer is in tensor memory and has one slot, so that what its next slot held is what it holds.

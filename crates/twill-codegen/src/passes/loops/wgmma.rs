@@ -1,4 +1,4 @@
-//! An MMA of a loop as code of its group: where its operands are, and in which pieces.
+//! An MMA of a loop as code of its group: where its operands are, and in which segments.
 
 use crate::builder::group::{InFlightMma, shifted};
 use crate::builder::reader::slice_of;
@@ -8,20 +8,20 @@ use crate::ir::Op;
 use crate::ir::Region;
 use crate::ir::{Expression, ExpressionKind};
 use crate::ir::{Form, Operand, Slot, VariableId};
-use crate::passes::loops::Adder;
+use crate::passes::loops::LoopBuilder;
 use crate::passes::steps::program::Iteration;
 use crate::target::hopper;
 use twill_graph::OpId;
 use twill_triton::mlir::{OperationId, ValueId};
 
-/// An operand of a multiply and which part of the depth it covers.
+/// An operand of an MMA and which part of the depth it covers.
 struct Segment {
     start: u64,
     extent: u64,
     operand: Operand,
 }
 
-impl Adder<'_, '_> {
+impl LoopBuilder<'_, '_> {
     pub(crate) fn mma(
         &mut self,
         op: OpId,
@@ -64,15 +64,15 @@ impl Adder<'_, '_> {
         };
         let pairs = self.pair(id, lefts, rights)?;
         let to = self.produce(op, iteration);
-        let turn = self.reader.lowering.turn(index, self.reader.group.id, op);
-        if let Some(turn) = turn
+        let slot = self.reader.lowering.ping_pong_slot(index, self.reader.group.id, op);
+        if let Some(slot) = slot
             && self.held_slot.is_none()
         {
-            self.reader.group.act(Op::NamedBarrierSync(turn.own));
+            self.reader.group.act(Op::NamedBarrierSync(slot.own));
         }
         let mut flight =
             InFlightMma { op, iteration, result: to, operands: Vec::new(), weight: twill_graph::narrow(pairs.len()) };
-        self.mark(op, Moment::Issue, iteration);
+        self.timestamp(op, Moment::Issue, iteration);
         for (left, right) in pairs {
             // The wait names what the MMA reads from registers, also where it stays there for the next iteration: ptxas puts
             // other values in the place of what it does not see used behind the MMA (13.0: wrong results without SWP).
@@ -84,20 +84,20 @@ impl Adder<'_, '_> {
             adds_to = Some(to);
         }
         self.reader.group.in_flight.push(flight);
-        self.held_slot = turn;
+        self.held_slot = slot;
         self.pass_on();
         Ok(())
     }
 
-    /// After an MMA: passes the turn on unless the next MMA of this code belongs to it.
+    /// After an MMA: gives the slot to the next group unless the next MMA of this code belongs to it.
     fn pass_on(&mut self) {
-        let Some(turn) = self.held_slot else { return };
+        let Some(slot) = self.held_slot else { return };
         let goes_on = self.next_mmas.front().is_some_and(|op| {
-            let next = self.reader.lowering.turn(self.index, self.reader.group.id, *op);
-            next.is_some_and(|n| n.position > turn.position)
+            let next = self.reader.lowering.ping_pong_slot(self.index, self.reader.group.id, *op);
+            next.is_some_and(|n| n.position > slot.position)
         });
         if !goes_on {
-            self.reader.group.act(Op::NamedBarrierArrive(turn.next));
+            self.reader.group.act(Op::NamedBarrierArrive(slot.next));
             self.held_slot = None;
         }
     }
@@ -222,27 +222,28 @@ impl Adder<'_, '_> {
             }
             return Ok(segments);
         }
-        let pieces = facts.makers.get(&value).cloned();
-        if let Some(pieces) = pieces {
-            let fits = |p: &crate::builder::source::Piece| p.program.is_none() || p.program == program;
+        let producers = facts.producers.get(&value).cloned();
+        if let Some(producers) = producers {
+            let fits = |p: &crate::builder::source::Producer| p.program.is_none() || p.program == program;
             let mut segments = Vec::new();
-            for piece in pieces.iter().filter(|p| fits(p)) {
-                let Some(part) = piece.region.overlap(region) else { continue };
-                let is_load = self.reader.lowering.loops[index].is_load(piece.op);
-                let stored = self.reader.stored(index, piece.op);
+            for producer in producers.iter().filter(|p| fits(p)) {
+                let Some(part) = producer.region.overlap(region) else { continue };
+                let is_load = self.reader.lowering.loops[index].is_load(producer.op);
+                let stored = self.reader.stored(index, producer.op);
                 let plain_left = along == 1 && left_columns > 0 && part == *region;
-                let in_tensor = self.operand_in_tensor(index, piece.op).filter(|_| plain_left);
+                let in_tensor = self.operand_in_tensor(index, producer.op).filter(|_| plain_left);
                 let operand = if let Some(op) = in_tensor {
                     Operand::Shared(self.reader.slot(index, op, iteration)?)
-                } else if plain_left && self.is_handed_off(piece.op) {
+                } else if plain_left && self.is_handed_off(producer.op) {
                     let value = self.reader.made(index, value, &part, program, iteration)?;
-                    Operand::Registers(self.received_operand(piece.op, value, left_columns))
-                } else if !is_load && (stored == piece.op || plain_left) && !self.reader.lowering.has_tensor_memory() {
-                    let from = self.reader.newest(index, piece.op, iteration)?;
+                    Operand::Registers(self.received_operand(producer.op, value, left_columns))
+                } else if !is_load && (stored == producer.op || plain_left) && !self.reader.lowering.has_tensor_memory()
+                {
+                    let from = self.reader.newest(index, producer.op, iteration)?;
                     Operand::Registers(self.left_operand(from, left_columns))
                 } else {
-                    let slot = self.reader.slot(index, if is_load { piece.op } else { stored }, iteration)?;
-                    Operand::Shared(self.sliced(id, slot, &piece.region, &part)?)
+                    let slot = self.reader.slot(index, if is_load { producer.op } else { stored }, iteration)?;
+                    Operand::Shared(self.sliced(id, slot, &producer.region, &part)?)
                 };
                 segments.push(Segment { start: part.starts[along], extent: part.extents[along], operand });
             }
@@ -252,17 +253,17 @@ impl Adder<'_, '_> {
             return Err(self.reader.lowering.defect(id, "where an operand comes from"));
         };
         if module.operation(source).name == "tt.descriptor_load" && self.reader.lowering.loop_of(value).is_none() {
-            let pieces = self.reader.lowering.invariant_tiles(source, region, program)?;
+            let tiles = self.reader.lowering.invariant_tiles(source, region, program)?;
             let mut segments = Vec::new();
-            for piece in pieces {
-                let Some(part) = self.reader.lowering.invariant_tiles[piece].region.overlap(region) else { continue };
+            for tile in tiles {
+                let Some(part) = self.reader.lowering.invariant_tiles[tile].region.overlap(region) else { continue };
                 let can_be =
                     self.reader.lowering.options.operands_in_registers && !self.reader.lowering.has_tensor_memory();
                 let in_registers = can_be && along == 1 && left_columns > 0;
                 let operand = if in_registers && part == *region {
-                    Operand::Registers(self.held_operand(value, piece, &part, program, left_columns)?)
+                    Operand::Registers(self.held_operand(value, tile, &part, program, left_columns)?)
                 } else {
-                    Operand::Shared(self.reader.outer_slot(piece, &part)?)
+                    Operand::Shared(self.reader.invariant_slot(tile, &part)?)
                 };
                 segments.push(Segment { start: part.starts[along], extent: part.extents[along], operand });
             }
@@ -291,7 +292,7 @@ impl Adder<'_, '_> {
                 "use one sub-tile (--sub-tiles 1)",
             )
         })?;
-        // Cut before it is turned round.
+        // Cut before it is transposed.
         let slice = slice.map(|(d, start, extent)| (if slot.transposed { 1 - d } else { d }, start, extent));
         Ok(Slot { slice, ..slot })
     }
@@ -300,7 +301,7 @@ impl Adder<'_, '_> {
     fn held_operand(
         &mut self,
         value: ValueId,
-        piece: usize,
+        tile: usize,
         part: &Region,
         program: Option<u32>,
         columns: u64,
@@ -310,7 +311,7 @@ impl Adder<'_, '_> {
         if let Some(held) = self.reader.group.held.get(&key).copied() {
             return Ok(held);
         }
-        let slot = self.reader.outer_slot(piece, part)?;
+        let slot = self.reader.invariant_slot(tile, part)?;
         let stem =
             self.reader.lowering.program.buffers[slot.buffer.index()].name.trim_end_matches("_buffer").to_owned();
         let element = self.reader.lowering.element(value);
@@ -330,7 +331,7 @@ impl Adder<'_, '_> {
         elsewhere && !facts.is_load(op) && !self.reader.lowering.has_tensor_memory()
     }
 
-    /// A tile that another group has handed over, as an MMA reads its left operand.
+    /// A tile of another group that a handoff buffer passes on, as an MMA reads its left operand.
     fn received_operand(&mut self, op: OpId, value: Expression, columns: u64) -> VariableId {
         let to = match self.received.get(&(op, columns)) {
             Some(to) => *to,

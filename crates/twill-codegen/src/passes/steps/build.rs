@@ -7,11 +7,11 @@
 //! count `T < S` the loop does not run; the prologue does iteration `k − s` only if `k − s < T`,
 //! and the epilogue's windows are only those from `S` on.
 
-use crate::passes::steps::events::{Action, Events, Kind};
+use crate::passes::steps::events::{EventKind, Events, RelativeStep};
 use crate::passes::steps::order::{precedences, ranks};
 use crate::passes::steps::places::Places;
 use crate::passes::steps::program::{Barrier, Block, BufferId, GroupSteps, Iteration, LoopProgram, Step};
-use crate::passes::steps::reads::{Context, ReorderingOptions};
+use crate::passes::steps::scheduled_graph::{ReorderingOptions, ScheduledGraph};
 use std::collections::{HashMap, HashSet};
 use twill_check::Verified;
 use twill_graph::saturate;
@@ -25,20 +25,20 @@ impl LoopProgram {
 
     /// [`LoopProgram::new`] of any schedule.
     pub(crate) fn from_claim(problem: &Problem, schedule: &Schedule) -> LoopProgram {
-        LoopProgram::of(Context::new(problem, schedule), schedule)
+        LoopProgram::of(ScheduledGraph::new(problem, schedule), schedule)
     }
 
     /// The warp programs that code is generated from: registers are left to the compiler, and rings may
     /// have been used before.
     pub(crate) fn for_code(problem: &Problem, schedule: &Schedule, reordering: ReorderingOptions) -> LoopProgram {
-        LoopProgram::of(Context::new(problem, schedule).for_code(reordering), schedule)
+        LoopProgram::of(ScheduledGraph::new(problem, schedule).for_code(reordering), schedule)
     }
 
-    fn of(context: Context<'_>, schedule: &Schedule) -> LoopProgram {
+    fn of(scheduled: ScheduledGraph<'_>, schedule: &Schedule) -> LoopProgram {
         let mut spare = HashSet::new();
         let (all, ranks) = loop {
-            let all = Events::new(&context, &spare);
-            match ranks(context.interval(), &all.events, &precedences(&context, &all)) {
+            let all = Events::new(&scheduled, &spare);
+            match ranks(scheduled.interval(), &all.events, &precedences(&scheduled, &all)) {
                 Ok(ranks) => break (all, ranks),
                 // With one copy more its writer comes an interval after the reader: no more than
                 // one is ever needed.
@@ -46,22 +46,23 @@ impl LoopProgram {
                 Err(_) => break (all, Vec::new()),
             }
         };
-        let warps = schedule.groups.iter().map(|g| StepBuilder::new(&context, &all, &ranks, g.id).program()).collect();
+        let warps =
+            schedule.groups.iter().map(|g| StepBuilder::new(&scheduled, &all, &ranks, g.id).program()).collect();
         LoopProgram { buffers: all.planned.into_iter().map(|p| p.buffer).collect(), warps }
     }
 }
 
 /// An event in its group's order.
 struct Placed {
-    kind: Kind,
-    actions: Vec<(Action, Needed)>,
+    kind: EventKind,
+    steps: Vec<(RelativeStep, Needed)>,
     /// Windows after the group's first.
     stage: i64,
 }
 
 /// One group's program in the making.
 struct StepBuilder<'a> {
-    context: &'a Context<'a>,
+    scheduled: &'a ScheduledGraph<'a>,
     all: &'a Events,
     group: GroupId,
     /// In the order of the steady state.
@@ -81,17 +82,17 @@ enum Window {
 }
 
 impl<'a> StepBuilder<'a> {
-    fn new(context: &'a Context<'a>, all: &'a Events, ranks: &[usize], group: GroupId) -> StepBuilder<'a> {
-        let Places { order, windows } = Places::new(context, all, ranks, group);
+    fn new(scheduled: &'a ScheduledGraph<'a>, all: &'a Events, ranks: &[usize], group: GroupId) -> StepBuilder<'a> {
+        let Places { order, windows } = Places::new(scheduled, all, ranks, group);
         let window = |k: usize| windows.get(&k).copied().unwrap_or(0);
         let first = order.iter().map(|&k| window(k)).min().unwrap_or(0);
         let stage = |k: usize| window(k) - first;
-        let waits: Vec<(i64, &[Action])> =
-            order.iter().map(|&k| (stage(k), all.events[k].actions.as_slice())).collect();
+        let waits: Vec<(i64, &[RelativeStep])> =
+            order.iter().map(|&k| (stage(k), all.events[k].steps.as_slice())).collect();
         let needed = needed_waits(&waits);
         let placed = |(&k, needed): (&usize, Vec<Needed>)| Placed {
             kind: all.events[k].kind,
-            actions: all.events[k].actions.iter().cloned().zip(needed).filter(|(_, n)| *n != Needed::Nowhere).collect(),
+            steps: all.events[k].steps.iter().cloned().zip(needed).filter(|(_, n)| *n != Needed::Nowhere).collect(),
             stage: stage(k),
         };
         let events: Vec<Placed> = order.iter().zip(needed).map(placed).collect();
@@ -99,12 +100,12 @@ impl<'a> StepBuilder<'a> {
             .iter()
             .enumerate()
             .filter_map(|(k, e)| match e.kind {
-                Kind::Start(op) => Some((op, (k, e.stage))),
-                Kind::Run(_) | Kind::Publish(_) | Kind::Release(..) => None,
+                EventKind::Start(op) => Some((op, (k, e.stage))),
+                EventKind::Run(_) | EventKind::ProducerCommit(_) | EventKind::ConsumerRelease(..) => None,
             })
             .collect();
         let stages = events.iter().map(|e| e.stage).max().unwrap_or(0);
-        StepBuilder { context, all, group, events, issued, stages }
+        StepBuilder { scheduled, all, group, events, issued, stages }
     }
 
     fn program(&self) -> GroupSteps {
@@ -141,27 +142,29 @@ impl<'a> StepBuilder<'a> {
             Iteration::Current(_) => false,
             Iteration::End(n) => n >= 0,
         };
-        let step = |action: &Action| {
-            Some(match *action {
-                Action::Issue { op, ref signals } => Step::Issue {
+        let absolute = |step: &RelativeStep| {
+            Some(match *step {
+                RelativeStep::Issue { op, ref signals } => Step::Issue {
                     op,
                     iteration: iteration(0),
                     signals: signals.iter().map(|(barrier, at)| (*barrier, iteration(*at))).collect(),
                 },
-                Action::Store { op, buffer } => Step::Store { op, iteration: iteration(0), buffer },
-                Action::WaitChannel { barrier, at } => {
+                RelativeStep::Store { op, buffer } => Step::Store { op, iteration: iteration(0), buffer },
+                RelativeStep::MbarrierWait { barrier, at } => {
                     let depth = match barrier {
                         Barrier::Full { .. } => 0,
                         Barrier::Empty { buffer } => i64::from(self.all.planned[buffer.index()].buffer.depth),
                     };
-                    let continued = self.context.code.is_some() && matches!(barrier, Barrier::Empty { .. });
+                    let continued = self.scheduled.code.is_some() && matches!(barrier, Barrier::Empty { .. });
                     if !continued && nothing(at, depth) {
                         return None;
                     }
-                    Step::WaitChannel { barrier, iteration: iteration(at) }
+                    Step::MbarrierWait { barrier, iteration: iteration(at) }
                 }
-                Action::ArriveChannel { barrier, at } => Step::ArriveChannel { barrier, iteration: iteration(at) },
-                Action::WaitAsync { op, at, purpose } => {
+                RelativeStep::MbarrierArrive { barrier, at } => {
+                    Step::MbarrierArrive { barrier, iteration: iteration(at) }
+                }
+                RelativeStep::WaitAsync { op, at, purpose } => {
                     if nothing(at, 0) {
                         return None;
                     }
@@ -172,7 +175,7 @@ impl<'a> StepBuilder<'a> {
         };
         let here = |needed: &Needed| *needed == Needed::Everywhere || !matches!(window, Window::Steady);
         let mut steps: Vec<Step> =
-            event.actions.iter().filter(|(_, n)| here(n)).filter_map(|(action, _)| step(action)).collect();
+            event.steps.iter().filter(|(_, n)| here(n)).filter_map(|(step, _)| absolute(step)).collect();
         self.join_waits(&mut steps);
         steps
     }
@@ -181,7 +184,7 @@ impl<'a> StepBuilder<'a> {
     /// lets the fewest run on.
     fn join_waits(&self, steps: &mut Vec<Step>) {
         let wait = |step: &Step| match step {
-            Step::WaitAsync { op, newer_in_flight, .. } => Some((self.context.queue(*op), *newer_in_flight)),
+            Step::WaitAsync { op, newer_in_flight, .. } => Some((self.scheduled.queue(*op), *newer_in_flight)),
             _ => None,
         };
         let waits: Vec<_> = steps.iter().map(wait).collect();
@@ -202,7 +205,7 @@ impl<'a> StepBuilder<'a> {
     fn newer_in_flight(&self, position: usize, op: OpId, at: i64, window: Window) -> u32 {
         let event = &self.events[position];
         let Some(&(target, target_stage)) = self.issued.get(&op) else { return 0 };
-        let queue = self.context.queue(op);
+        let queue = self.scheduled.queue(op);
         // Windows are counted from iteration 0, from the loop's variable or from the trip count;
         // iterations that surely exist are those from `least` to `most`.
         let (here, least, most) = match window {
@@ -213,7 +216,7 @@ impl<'a> StepBuilder<'a> {
         let there = here - event.stage + at + target_stage;
         let mut newer = 0_u32;
         for (other, &(place, stage)) in &self.issued {
-            if self.context.queue(*other) != queue {
+            if self.scheduled.queue(*other) != queue {
                 continue;
             }
             // Windows strictly between the two, and what of the two themselves lies between.
@@ -267,25 +270,25 @@ struct Wait {
 /// in iteration `j + b`, the later one can go if the earlier one is done whenever it is: if `a`
 /// lies between 0 and `b`. In the loop all later iterations up to the window's exist as well, so
 /// there it can go if only `a ≥ 0`.
-fn needed_waits(events: &[(i64, &[Action])]) -> Vec<Vec<Needed>> {
-    let awaited = |action: &Action| match *action {
-        Action::WaitAsync { op, at, .. } => Some((Awaited::Operation(op), -at)),
-        Action::WaitChannel { barrier: Barrier::Full { buffer, value }, at } => {
+fn needed_waits(events: &[(i64, &[RelativeStep])]) -> Vec<Vec<Needed>> {
+    let awaited = |step: &RelativeStep| match *step {
+        RelativeStep::WaitAsync { op, at, .. } => Some((Awaited::Operation(op), -at)),
+        RelativeStep::MbarrierWait { barrier: Barrier::Full { buffer, value }, at } => {
             Some((Awaited::Full(buffer, value), -at))
         }
         _ => None,
     };
     let mut waits: HashMap<Awaited, Vec<Wait>> = HashMap::new();
-    for (k, (stage, actions)) in events.iter().enumerate() {
-        for (a, action) in actions.iter().enumerate() {
-            if let Some((what, iteration)) = awaited(action) {
+    for (k, (stage, steps)) in events.iter().enumerate() {
+        for (a, step) in steps.iter().enumerate() {
+            if let Some((what, iteration)) = awaited(step) {
                 waits.entry(what).or_default().push(Wait { when: (stage + iteration, k, a), iteration });
             }
         }
     }
     let needed = |k: usize, a: usize| {
-        let (stage, actions) = events[k];
-        let Some((what, iteration)) = awaited(&actions[a]) else { return Needed::Everywhere };
+        let (stage, steps) = events[k];
+        let Some((what, iteration)) = awaited(&steps[a]) else { return Needed::Everywhere };
         let when = (stage + iteration, k, a);
         let earlier = || waits.get(&what).into_iter().flatten().filter(|w| w.when < when);
         if earlier().any(|w| (0..=iteration).contains(&w.iteration) || (iteration..=0).contains(&w.iteration)) {

@@ -1,44 +1,45 @@
 //! Events: what a group does once in every iteration, with its time and its steps.
 //!
-//! There are three kinds: an operation issues; its result is published; a group releases a buffer.
+//! There are three kinds: an operation issues; its producer commits its result (the full barrier); a consumer releases a buffer (the empty
+//! barrier).
 //! Steps name iterations relative to that of their event.
 
 use crate::passes::steps::program::{Barrier, BufferId, BufferKind, Purpose};
-use crate::passes::steps::reads::Context;
-use crate::passes::steps::storage::{LastRead, Planned, Reused, Storing, plan, publish_time, storings};
+use crate::passes::steps::scheduled_graph::ScheduledGraph;
+use crate::passes::steps::storage::{LastRead, Planned, Reused, Storing, commit_time, plan, storings};
 use std::collections::HashSet;
 use twill_graph::{GroupId, OpId};
 
 /// What happens; the order of variants decides between what happens at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum EventKind {
     /// An asynchronous operation issues: this takes no time, so nothing is in its way that need not be.
     Start(OpId),
     /// A synchronous operation issues.
     Run(OpId),
-    /// Its result is published.
-    Publish(OpId),
-    /// The group releases the buffer.
-    Release(BufferId, GroupId),
+    /// Its result is there for other groups, which wait at the full barrier.
+    ProducerCommit(OpId),
+    /// The group needs the buffer no more, and arrives at its empty barrier.
+    ConsumerRelease(BufferId, GroupId),
 }
 
 /// A step of an event; `at` is its iteration minus the event's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Action {
+pub(crate) enum RelativeStep {
     Issue { op: OpId, signals: Vec<(Barrier, i64)> },
     Store { op: OpId, buffer: BufferId },
-    WaitChannel { barrier: Barrier, at: i64 },
-    ArriveChannel { barrier: Barrier, at: i64 },
+    MbarrierWait { barrier: Barrier, at: i64 },
+    MbarrierArrive { barrier: Barrier, at: i64 },
     WaitAsync { op: OpId, at: i64, purpose: Purpose },
 }
 
 /// An event of iteration 0.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
-    pub kind: Kind,
+    pub kind: EventKind,
     pub group: GroupId,
     pub time: i64,
-    pub actions: Vec<Action>,
+    pub steps: Vec<RelativeStep>,
 }
 
 /// All events, and the buffers that their steps name.
@@ -48,30 +49,30 @@ pub(crate) struct Events {
     pub storings: Vec<Storing>,
 }
 
-impl Kind {
+impl EventKind {
     /// The operation that issues.
     pub(crate) fn issues(self) -> Option<OpId> {
         match self {
-            Kind::Start(op) | Kind::Run(op) => Some(op),
-            Kind::Publish(_) | Kind::Release(..) => None,
+            EventKind::Start(op) | EventKind::Run(op) => Some(op),
+            EventKind::ProducerCommit(_) | EventKind::ConsumerRelease(..) => None,
         }
     }
 }
 
 impl Events {
     /// Everything that happens in an iteration, with one copy more of some storage.
-    pub(crate) fn new(context: &Context, spare: &HashSet<Reused>) -> Events {
-        let storings = storings(context, spare);
-        let planned = plan(context, &storings, spare);
-        let maker = Maker { context: *context, storings: &storings, planned: &planned };
+    pub(crate) fn new(scheduled: &ScheduledGraph, spare: &HashSet<Reused>) -> Events {
+        let storings = storings(scheduled, spare);
+        let planned = plan(scheduled, &storings, spare);
+        let maker = Maker { scheduled: *scheduled, storings: &storings, planned: &planned };
         let mut events: Vec<Event> = Vec::new();
-        for op in context.graph.op_ids() {
+        for op in scheduled.graph.op_ids() {
             events.push(maker.issue(op));
-            events.extend(maker.publish(op));
+            events.extend(maker.producer_commit(op));
         }
         for id in (0..planned.len()).map(BufferId) {
             for (group, reads) in &planned[id.index()].releases {
-                events.extend(maker.release(id, *group, reads));
+                events.extend(maker.consumer_release(id, *group, reads));
             }
         }
         Events { events, planned, storings }
@@ -79,7 +80,7 @@ impl Events {
 }
 
 struct Maker<'a> {
-    context: Context<'a>,
+    scheduled: ScheduledGraph<'a>,
     storings: &'a [Storing],
     planned: &'a [Planned],
 }
@@ -89,13 +90,13 @@ impl Maker<'_> {
         self.planned.iter().enumerate().map(|(k, p)| (BufferId(k), p))
     }
 
-    /// Buffers whose slot `op` takes when it issues (hand-offs are taken when it is published).
+    /// Buffers whose slot `op` takes when it issues (handoffs are taken when it is committed).
     fn taken_at_issue(&self, op: OpId) -> impl Iterator<Item = (BufferId, &Planned)> {
         let first = move |p: &Planned| p.buffer.values.first().is_some_and(|v| v.op == op);
         self.buffers().filter(move |(_, p)| first(p) && !matches!(p.buffer.kind, BufferKind::Handoff(_)))
     }
 
-    /// Full barriers of `op`'s result outside hand-offs.
+    /// Full barriers of `op`'s result outside handoffs.
     fn fulls(&self, op: OpId) -> impl Iterator<Item = (Barrier, BufferKind)> {
         let holds = move |p: &Planned| p.buffer.values.iter().any(|v| v.op == op && v.shared);
         self.buffers()
@@ -106,19 +107,19 @@ impl Maker<'_> {
     /// The order between groups needs no more than that `op` has issued.
     fn follows_issue(&self, op: OpId, kind: BufferKind) -> bool {
         let BufferKind::Order(to) = kind else { return false };
-        let latency = self.context.operation(op).latency;
+        let latency = self.scheduled.operation(op).latency;
         let short = |d: &twill_graph::Dependence| d.from == op && d.to == to && d.delay < latency && !d.blocking;
-        self.context.graph.dependences().iter().any(short)
+        self.scheduled.graph.dependences().iter().any(short)
     }
 
     fn issue(&self, op: OpId) -> Event {
-        let context = &self.context;
-        let asynchronous = context.is_asynchronous(op);
-        let mut actions = Vec::new();
-        for d in context.graph.dependences().iter().filter(|d| d.to == op) {
+        let scheduled = &self.scheduled;
+        let asynchronous = scheduled.is_asynchronous(op);
+        let mut steps = Vec::new();
+        for d in scheduled.graph.dependences().iter().filter(|d| d.to == op) {
             let at = -i64::from(d.distance);
-            let ring = context.operation(d.from).streaming && d.carries_value;
-            if context.crosses(d) || ring {
+            let ring = scheduled.operation(d.from).streaming && d.carries_value;
+            if scheduled.crosses(d) || ring {
                 let channel = self.buffers().find(|(_, p)| {
                     let matching = match p.buffer.kind {
                         BufferKind::Order(to) => {
@@ -130,33 +131,33 @@ impl Maker<'_> {
                     matching && p.buffer.values.iter().any(|v| v.op == d.from && v.shared)
                 });
                 if let Some((buffer, _)) = channel {
-                    actions.push(Action::WaitChannel { barrier: Barrier::Full { buffer, value: d.from }, at });
+                    steps.push(RelativeStep::MbarrierWait { barrier: Barrier::Full { buffer, value: d.from }, at });
                 }
-            } else if d.blocking && d.from != op && context.is_asynchronous(d.from) {
-                actions.push(Action::WaitAsync { op: d.from, at, purpose: Purpose::Operand });
+            } else if d.blocking && d.from != op && scheduled.is_asynchronous(d.from) {
+                steps.push(RelativeStep::WaitAsync { op: d.from, at, purpose: Purpose::Operand });
             }
         }
-        let waits_for = |s: &&Storing| s.addressed || context.code.is_none();
+        let waits_for = |s: &&Storing| s.addressed || scheduled.code.is_none();
         let taken = self.storings.iter().filter(|s| s.renewed && s.members.first().is_some_and(|m| m.0 == op));
         for storing in taken.filter(waits_for) {
             // Not the operation itself, if it writes over what it reads.
             let depth = i64::from(storing.depth);
-            let own = |r: &&LastRead| context.group(r.op) == context.group(op) && (r.op, r.lag) != (op, depth);
+            let own = |r: &&LastRead| scheduled.group(r.op) == scheduled.group(op) && (r.op, r.lag) != (op, depth);
             for read in storing.reads.iter().filter(|r| r.lasting).filter(own) {
                 let at = read.lag - depth;
-                actions.push(Action::WaitAsync { op: read.op, at, purpose: Purpose::Reuse });
+                steps.push(RelativeStep::WaitAsync { op: read.op, at, purpose: Purpose::Reuse });
             }
         }
         for (buffer, planned) in self.taken_at_issue(op).filter(|(_, p)| !p.releases.is_empty()) {
-            debug_assert_eq!(planned.buffer.writer, context.group(op));
-            actions.push(Action::WaitChannel { barrier: Barrier::Empty { buffer }, at: 0 });
+            debug_assert_eq!(planned.buffer.writer, scheduled.group(op));
+            steps.push(RelativeStep::MbarrierWait { barrier: Barrier::Empty { buffer }, at: 0 });
         }
         let mut signals: Vec<(Barrier, i64)> = Vec::new();
         let mut arrivals = Vec::new();
         for (barrier, kind) in self.fulls(op) {
             if !asynchronous || self.follows_issue(op, kind) {
-                arrivals.push(Action::ArriveChannel { barrier, at: 0 });
-            } else if context.signals_result(op) {
+                arrivals.push(RelativeStep::MbarrierArrive { barrier, at: 0 });
+            } else if scheduled.signals_result(op) {
                 signals.push((barrier, 0));
             }
         }
@@ -165,67 +166,72 @@ impl Maker<'_> {
                 signals.push((Barrier::Empty { buffer }, 0));
             }
         }
-        actions.push(Action::Issue { op, signals });
-        actions.extend(arrivals);
-        let kind = if asynchronous { Kind::Start(op) } else { Kind::Run(op) };
-        Event { kind, group: context.group(op), time: context.time(op), actions }
+        steps.push(RelativeStep::Issue { op, signals });
+        steps.extend(arrivals);
+        let kind = if asynchronous { EventKind::Start(op) } else { EventKind::Run(op) };
+        Event { kind, group: scheduled.group(op), time: scheduled.time(op), steps }
     }
 
-    fn publish(&self, op: OpId) -> Option<Event> {
-        let context = &self.context;
-        let mut actions = Vec::new();
+    fn producer_commit(&self, op: OpId) -> Option<Event> {
+        let scheduled = &self.scheduled;
+        let mut steps = Vec::new();
         let handoff = self.buffers().find(|(_, p)| {
             matches!(p.buffer.kind, BufferKind::Handoff(_)) && p.buffer.values.iter().any(|v| v.op == op)
         });
         if let Some((buffer, _)) = handoff {
-            actions.push(Action::WaitChannel { barrier: Barrier::Empty { buffer }, at: 0 });
-            actions.push(Action::Store { op, buffer });
-            actions.push(Action::ArriveChannel { barrier: Barrier::Full { buffer, value: op }, at: 0 });
+            steps.push(RelativeStep::MbarrierWait { barrier: Barrier::Empty { buffer }, at: 0 });
+            steps.push(RelativeStep::Store { op, buffer });
+            steps.push(RelativeStep::MbarrierArrive { barrier: Barrier::Full { buffer, value: op }, at: 0 });
         }
-        if context.is_asynchronous(op) {
-            let by_software = |kind| !context.signals_result(op) && !self.follows_issue(op, kind);
+        if scheduled.is_asynchronous(op) {
+            let by_software = |kind| !scheduled.signals_result(op) && !self.follows_issue(op, kind);
             let fulls = self.fulls(op).filter(|(_, kind)| by_software(*kind));
-            actions.extend(fulls.map(|(barrier, _)| Action::ArriveChannel { barrier, at: 0 }));
+            steps.extend(fulls.map(|(barrier, _)| RelativeStep::MbarrierArrive { barrier, at: 0 }));
         }
-        if actions.is_empty() {
+        if steps.is_empty() {
             return None;
         }
-        if context.is_asynchronous(op) {
-            actions.insert(0, Action::WaitAsync { op, at: 0, purpose: Purpose::Publish });
+        if scheduled.is_asynchronous(op) {
+            steps.insert(0, RelativeStep::WaitAsync { op, at: 0, purpose: Purpose::ProducerCommit });
         }
-        let time = publish_time(context, op);
-        Some(Event { kind: Kind::Publish(op), group: context.group(op), time, actions })
+        let time = commit_time(scheduled, op);
+        Some(Event { kind: EventKind::ProducerCommit(op), group: scheduled.group(op), time, steps })
     }
 
     /// The operation whose unit gives the buffer back by itself, and with it the earlier readers of
     /// the group: units end their operations in order.
     fn releasing_unit(&self, planned: &Planned, reads: &[LastRead]) -> Option<OpId> {
-        let context = &self.context;
-        let last = reads.iter().max_by_key(|r| context.time(r.op))?;
+        let scheduled = &self.scheduled;
+        let last = reads.iter().max_by_key(|r| scheduled.time(r.op))?;
         let in_line = |r: &LastRead| {
-            context.signals_release(r.op)
+            scheduled.signals_release(r.op)
                 && r.lag == 0
-                && context.queue(r.op) == context.queue(last.op)
-                && (r.op == last.op || context.time(r.op) < context.time(last.op))
+                && scheduled.queue(r.op) == scheduled.queue(last.op)
+                && (r.op == last.op || scheduled.time(r.op) < scheduled.time(last.op))
         };
         let order = matches!(planned.buffer.kind, BufferKind::Order(_));
         (!order && reads.iter().all(in_line)).then_some(last.op)
     }
 
-    fn release(&self, buffer: BufferId, group: GroupId, reads: &[LastRead]) -> Option<Event> {
+    fn consumer_release(&self, buffer: BufferId, group: GroupId, reads: &[LastRead]) -> Option<Event> {
         if self.releasing_unit(&self.planned[buffer.index()], reads).is_some() {
             return None;
         }
-        let time = reads.iter().map(|r| r.released(&self.context)).max()?;
+        let time = reads.iter().map(|r| r.released(&self.scheduled)).max()?;
         // The readers may be of iterations after the last; the value must be there all the same,
         // or the barriers would run ahead.
         let values = &self.planned[buffer.index()].buffer.values;
         let shared = |r: &&LastRead| values.iter().any(|v| v.op == r.value && v.shared);
-        let full = |r: &LastRead| Action::WaitChannel { barrier: Barrier::Full { buffer, value: r.value }, at: 0 };
-        let mut actions: Vec<Action> = reads.iter().filter(shared).map(full).collect();
+        let full =
+            |r: &LastRead| RelativeStep::MbarrierWait { barrier: Barrier::Full { buffer, value: r.value }, at: 0 };
+        let mut steps: Vec<RelativeStep> = reads.iter().filter(shared).map(full).collect();
         let lasting = reads.iter().filter(|r| r.lasting);
-        actions.extend(lasting.map(|r| Action::WaitAsync { op: r.op, at: r.lag, purpose: Purpose::Release }));
-        actions.push(Action::ArriveChannel { barrier: Barrier::Empty { buffer }, at: 0 });
-        Some(Event { kind: Kind::Release(buffer, group), group, time, actions })
+        steps.extend(lasting.map(|r| RelativeStep::WaitAsync {
+            op: r.op,
+            at: r.lag,
+            purpose: Purpose::ConsumerRelease,
+        }));
+        steps.push(RelativeStep::MbarrierArrive { barrier: Barrier::Empty { buffer }, at: 0 });
+        Some(Event { kind: EventKind::ConsumerRelease(buffer, group), group, time, steps })
     }
 }

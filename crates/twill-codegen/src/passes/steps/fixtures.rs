@@ -35,8 +35,8 @@ pub(crate) fn blackwell() -> Resources {
     .unwrap()
 }
 
-/// A graph and a machine, posed.
-pub(crate) fn pose(graph: LoopGraph, resources: Resources) -> Problem {
+/// The scheduling problem of a graph on a machine.
+pub(crate) fn problem_of(graph: LoopGraph, resources: Resources) -> Problem {
     Problem::new(graph, resources, ModelOptions::default()).unwrap()
 }
 
@@ -44,17 +44,17 @@ pub(crate) fn pose(graph: LoopGraph, resources: Resources) -> Problem {
 pub(crate) fn toy(name: &str) -> Problem {
     let builtin = builtin::find(name).unwrap();
     let Some(MachineReference::Resources(resources)) = builtin.machine else { panic!("{name} names its machine") };
-    pose(builtin.graph, *resources)
+    problem_of(builtin.graph, *resources)
 }
 
 /// A built-in graph on another machine.
 pub(crate) fn builtin_on(name: &str, resources: Resources) -> Problem {
-    pose(builtin::find(name).unwrap().graph, resources)
+    problem_of(builtin::find(name).unwrap().graph, resources)
 }
 
 /// A graph in the graph format on a machine in JSON.
 pub(crate) fn parse(graph: &serde_json::Value, resources: Resources) -> Problem {
-    pose(GraphFile::from_json(&graph.to_string(), "test").unwrap().graph().unwrap(), resources)
+    problem_of(GraphFile::from_json(&graph.to_string(), "test").unwrap().graph().unwrap(), resources)
 }
 
 /// What every compute group is given.

@@ -8,9 +8,9 @@ mod order;
 mod places;
 pub mod program;
 pub mod pseudocode;
-pub(crate) mod reads;
 #[cfg(test)]
 pub(crate) mod replay;
+pub(crate) mod scheduled_graph;
 mod storage;
 #[cfg(test)]
 mod tests;

@@ -5,9 +5,9 @@
 //! those within one iteration have none ([`twill_graph::LoopGraph`]). With pairs of a reader and a
 //! later writer of the same storage they can; then [`ranks`] asks for one more copy.
 
-use crate::passes::steps::events::{Action, Event, Events, Kind};
+use crate::passes::steps::events::{Event, EventKind, Events, RelativeStep};
 use crate::passes::steps::program::Barrier;
-use crate::passes::steps::reads::Context;
+use crate::passes::steps::scheduled_graph::ScheduledGraph;
 use crate::passes::steps::storage::Reused;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -27,7 +27,7 @@ pub(crate) struct Precedence {
 type BarrierKey = (usize, Option<OpId>);
 
 /// Everything that must come before something else.
-pub(crate) fn precedences(context: &Context, all: &Events) -> Vec<Precedence> {
+pub(crate) fn precedences(scheduled: &ScheduledGraph, all: &Events) -> Vec<Precedence> {
     let events = &all.events;
     let issue: HashMap<OpId, usize> =
         events.iter().enumerate().filter_map(|(k, e)| e.kind.issues().map(|op| (op, k))).collect();
@@ -38,25 +38,25 @@ pub(crate) fn precedences(context: &Context, all: &Events) -> Vec<Precedence> {
         Barrier::Empty { buffer } => (buffer.index(), None),
     };
     for (k, event) in events.iter().enumerate() {
-        for action in &event.actions {
-            match action {
-                Action::ArriveChannel { barrier, at } => {
+        for step in &event.steps {
+            match step {
+                RelativeStep::MbarrierArrive { barrier, at } => {
                     signallers.entry(key(barrier)).or_default().push((k, *at));
                 }
-                Action::Issue { signals, .. } => {
+                RelativeStep::Issue { signals, .. } => {
                     for (barrier, at) in signals {
                         signallers.entry(key(barrier)).or_default().push((k, *at));
                     }
                 }
-                Action::Store { .. } | Action::WaitChannel { .. } | Action::WaitAsync { .. } => {}
+                RelativeStep::Store { .. } | RelativeStep::MbarrierWait { .. } | RelativeStep::WaitAsync { .. } => {}
             }
         }
     }
     let mut pairs = Vec::new();
     for (after, event) in events.iter().enumerate() {
-        for action in &event.actions {
-            match action {
-                Action::WaitChannel { barrier, at } => {
+        for step in &event.steps {
+            match step {
+                RelativeStep::MbarrierWait { barrier, at } => {
                     let (depth, reuse) = match barrier {
                         Barrier::Full { .. } => (0, None),
                         Barrier::Empty { buffer } => {
@@ -69,20 +69,20 @@ pub(crate) fn precedences(context: &Context, all: &Events) -> Vec<Precedence> {
                         pairs.push(Precedence { before: *before, after, distance, reuse });
                     }
                 }
-                Action::WaitAsync { op, at, .. } => {
+                RelativeStep::WaitAsync { op, at, .. } => {
                     let before = issue.get(op).copied();
                     pairs.extend(before.map(|before| Precedence { before, after, distance: -at, reuse: None }));
                 }
-                Action::Issue { .. } | Action::Store { .. } | Action::ArriveChannel { .. } => {}
+                RelativeStep::Issue { .. } | RelativeStep::Store { .. } | RelativeStep::MbarrierArrive { .. } => {}
             }
         }
         let own = match event.kind {
-            Kind::Publish(op) => vec![(op, 0)],
-            Kind::Release(buffer, group) => {
+            EventKind::ProducerCommit(op) => vec![(op, 0)],
+            EventKind::ConsumerRelease(buffer, group) => {
                 let reads = all.planned[buffer.index()].releases.get(&group);
                 reads.into_iter().flatten().map(|r| (r.op, -r.lag)).collect()
             }
-            Kind::Start(_) | Kind::Run(_) => Vec::new(),
+            EventKind::Start(_) | EventKind::Run(_) => Vec::new(),
         };
         for (op, distance) in own {
             pairs.extend(issue.get(&op).map(|&before| Precedence { before, after, distance, reuse: None }));
@@ -93,7 +93,7 @@ pub(crate) fn precedences(context: &Context, all: &Events) -> Vec<Precedence> {
     for storing in all.storings.iter().filter(|s| s.renewed && s.addressed) {
         for read in &storing.reads {
             if let Some((writer, _)) = storing.members.first()
-                && context.group(*writer) == context.group(read.op)
+                && scheduled.group(*writer) == scheduled.group(read.op)
                 && (read.op, read.lag) != (*writer, i64::from(storing.depth))
                 && let (Some(&before), Some(&after)) = (issue.get(&read.op), issue.get(writer))
             {
@@ -106,7 +106,7 @@ pub(crate) fn precedences(context: &Context, all: &Events) -> Vec<Precedence> {
             }
         }
     }
-    for d in context.graph.dependences() {
+    for d in scheduled.graph.dependences() {
         if let (Some(&before), Some(&after)) = (issue.get(&d.from), issue.get(&d.to)) {
             pairs.push(Precedence { before, after, distance: i64::from(d.distance), reuse: None });
         }
@@ -128,7 +128,7 @@ pub(crate) fn ranks(interval: i64, events: &[Event], precedences: &[Precedence])
         successors[p.before].push(p.after);
         missing[p.after] += 1;
     }
-    let mut ready: BinaryHeap<Reverse<(Kind, usize)>> =
+    let mut ready: BinaryHeap<Reverse<(EventKind, usize)>> =
         (0..events.len()).filter(|&k| missing[k] == 0).map(|k| Reverse((events[k].kind, k))).collect();
     let mut ranks: Vec<usize> = (0..events.len()).map(|k| events.len() + k).collect();
     let mut next = 0;

@@ -6,7 +6,7 @@
 //! - A group that loads and also waits for others, to store what they computed, starts its loads as many iterations earlier
 //!   as rings have slots beyond those that the schedule needs: a late result must not hold back what the next iteration reads.
 //!   (Backward attention on an H200: 540 instead of 450 TFLOP/s.)
-//! - Where MMAs are to start in mma_batches, a release that waits for an MMA only to give a buffer back is put behind the
+//! - Where MMAs are to start in batches, a release that waits for an MMA only to give a buffer back is put behind the
 //!   next wait of the group that includes it (units end in order, so it costs nothing there), or behind the next MMA that
 //!   the group starts in this iteration: earlier it would stop the group from starting it. How long the buffer can do without
 //!   is up to its slots; the protocol checker sees to it that nobody waits for ever.
@@ -16,9 +16,9 @@
 //! - The loop's body begins where the fewest MMAs are in flight, or, where MMAs leave results in tensor memory,
 //!   the fewest registers are in use.
 
-use crate::passes::steps::events::{Action, Events, Kind};
+use crate::passes::steps::events::{EventKind, Events, RelativeStep};
 use crate::passes::steps::program::{Barrier, BufferKind, Purpose};
-use crate::passes::steps::reads::Context;
+use crate::passes::steps::scheduled_graph::ScheduledGraph;
 use std::collections::HashMap;
 use twill_graph::saturate;
 use twill_graph::{GroupId, OpId, Storage};
@@ -34,7 +34,7 @@ pub(crate) struct Places {
 /// Places of a group's events in one line: twice their number among those of all iterations, so that there is room between
 /// any two.
 struct Line<'a> {
-    context: &'a Context<'a>,
+    scheduled: &'a ScheduledGraph<'a>,
     all: &'a Events,
     /// Event and place in iteration 0.
     places: Vec<(usize, i64)>,
@@ -43,8 +43,8 @@ struct Line<'a> {
 }
 
 impl Places {
-    pub(crate) fn new(context: &Context, all: &Events, ranks: &[usize], group: GroupId) -> Places {
-        let interval = context.interval();
+    pub(crate) fn new(scheduled: &ScheduledGraph, all: &Events, ranks: &[usize], group: GroupId) -> Places {
+        let interval = scheduled.interval();
         let mut order: Vec<usize> = (0..all.events.len()).filter(|&k| all.events[k].group == group).collect();
         order.sort_by_key(|&k| (all.events[k].time.rem_euclid(interval), ranks.get(k).copied().unwrap_or(k)));
         let period = 2 * saturate::<i64>(order.len());
@@ -53,15 +53,15 @@ impl Places {
             (k, all.events[k].time.div_euclid(interval) * period + position)
         };
         let places = order.iter().enumerate().map(place).collect();
-        let mut line = Line { context, all, places, period };
+        let mut line = Line { scheduled, all, places, period };
         let mut cut = 0;
-        if let Some(reordering) = context.code {
+        if let Some(reordering) = scheduled.code {
             if reordering.mma_batches {
                 line.put_off_releases();
                 line.put_off_starts();
             }
             line.run_ahead(reordering.ring_depth);
-            let in_tensor = context.graph.operations().iter().any(|o| matches!(o.storage, Storage::Tensor(_)));
+            let in_tensor = scheduled.graph.operations().iter().any(|o| matches!(o.storage, Storage::Tensor(_)));
             cut = if in_tensor { line.empty_place() } else { line.quiet_place() };
         }
         line.places.sort_by_key(|(_, place)| (place - cut).rem_euclid(period));
@@ -81,13 +81,13 @@ impl Line<'_> {
     }
 
     fn is_mma(&self, op: OpId) -> bool {
-        self.context.is_asynchronous(op) && matches!(self.context.operation(op).storage, Storage::Registers(_))
+        self.scheduled.is_asynchronous(op) && matches!(self.scheduled.operation(op).storage, Storage::Registers(_))
     }
 
     /// Waits of an event for MMAs, with the iteration.
     fn waits(&self, k: usize) -> impl Iterator<Item = (OpId, i64, Purpose)> + '_ {
-        self.all.events[k].actions.iter().filter_map(|action| match *action {
-            Action::WaitAsync { op, at, purpose } if self.is_mma(op) => Some((op, at, purpose)),
+        self.all.events[k].steps.iter().filter_map(|step| match *step {
+            RelativeStep::WaitAsync { op, at, purpose } if self.is_mma(op) => Some((op, at, purpose)),
             _ => None,
         })
     }
@@ -98,9 +98,9 @@ impl Line<'_> {
             return;
         }
         for (k, place) in &mut self.places {
-            let Kind::Start(op) = self.all.events[*k].kind else { continue };
+            let EventKind::Start(op) = self.all.events[*k].kind else { continue };
             // A load of an address that the group computes, or in an order with others, stays.
-            if self.context.graph.dependences().iter().any(|d| d.to == op || (d.from == op && !d.carries_value)) {
+            if self.scheduled.graph.dependences().iter().any(|d| d.to == op || (d.from == op && !d.carries_value)) {
                 continue;
             }
             let ring = self.all.planned.iter().map(|p| &p.buffer).find(|buffer| {
@@ -115,7 +115,7 @@ impl Line<'_> {
     fn put_off_releases(&mut self) {
         let mut moved = Vec::new();
         for (position, &(k, place)) in self.places.iter().enumerate() {
-            if !matches!(self.all.events[k].kind, Kind::Release(..)) {
+            if !matches!(self.all.events[k].kind, EventKind::ConsumerRelease(..)) {
                 continue;
             }
             let issued = self.waits(k).filter_map(|(op, at, _)| Some((op, self.issue(op)? + at * self.period)));
@@ -153,8 +153,8 @@ impl Line<'_> {
             let until = |k: usize| self.starts(k) || waits(k);
             let stretch = behind.iter().take_while(|(_, other)| !until(*other));
             let written = stretch.filter(|(_, other)| {
-                let stores = |op| matches!(self.context.operation(op).storage, Storage::Shared(_));
-                matches!(self.all.events[*other].kind, Kind::Run(op) if stores(op))
+                let stores = |op| matches!(self.scheduled.operation(op).storage, Storage::Shared(_));
+                matches!(self.all.events[*other].kind, EventKind::Run(op) if stores(op))
             });
             moved.extend(written.map(|(after, _)| *after).max().map(|after| (position, place + after + 1)));
         }
@@ -165,13 +165,14 @@ impl Line<'_> {
 
     /// Whether an event starts an MMA.
     fn starts(&self, k: usize) -> bool {
-        matches!(self.all.events[k].kind, Kind::Start(op) if self.is_mma(op))
+        matches!(self.all.events[k].kind, EventKind::Start(op) if self.is_mma(op))
     }
 
     /// Whether an event waits for a value of another group.
     fn awaits(&self, k: usize) -> bool {
-        let awaits = |action: &Action| matches!(action, Action::WaitChannel { barrier: Barrier::Full { .. }, .. });
-        self.all.events[k].actions.iter().any(awaits)
+        let awaits =
+            |step: &RelativeStep| matches!(step, RelativeStep::MbarrierWait { barrier: Barrier::Full { .. }, .. });
+        self.all.events[k].steps.iter().any(awaits)
     }
 
     /// Where the group next starts an MMA, and of which iteration.
@@ -183,13 +184,13 @@ impl Line<'_> {
 
     /// Where the group next makes what an MMA that issues at a place reads from registers.
     fn operands_change(&self, op: OpId, issued: i64) -> Option<i64> {
-        let own = self.context.group(op);
+        let own = self.scheduled.group(op);
         let in_registers = |from: OpId| {
-            matches!(self.context.operation(from).storage, Storage::Registers(_))
-                && self.context.group(from) == own
+            matches!(self.scheduled.operation(from).storage, Storage::Registers(_))
+                && self.scheduled.group(from) == own
                 && !self.is_mma(from)
         };
-        let operands = self.context.graph.dependences().iter().filter(|d| d.to == op && d.carries_value && !d.tied);
+        let operands = self.scheduled.graph.dependences().iter().filter(|d| d.to == op && d.carries_value && !d.tied);
         let made = operands.filter(|d| in_registers(d.from)).filter_map(|d| self.issue(d.from));
         made.map(|place| place + ((issued - place).div_euclid(self.period) + 1) * self.period).min()
     }
@@ -197,11 +198,11 @@ impl Line<'_> {
     /// The first event from a place on that waits, for a reason of its own, for what was issued at a place or later to the
     /// unit of `op`.
     fn next_wait(&self, op: OpId, issued: i64, from: i64) -> Option<i64> {
-        let queue = self.context.queue(op);
+        let queue = self.scheduled.queue(op);
         let up = |difference: i64| -(-difference).div_euclid(self.period);
         let waits = self.places.iter().flat_map(|&(k, place)| {
             let own = self.waits(k).filter(move |(awaited, _, purpose)| {
-                *purpose != Purpose::Release && self.context.queue(*awaited) == queue
+                *purpose != Purpose::ConsumerRelease && self.scheduled.queue(*awaited) == queue
             });
             own.filter_map(move |(awaited, at, _)| {
                 let late_enough = up(issued - self.issue(awaited)?) - at;
@@ -228,15 +229,16 @@ impl Line<'_> {
     /// From where to where values of the group are in registers, and how many words they are.
     fn register_lives(&self) -> Vec<((i64, i64), i64)> {
         let mut lives = Vec::new();
-        for op in self.context.graph.op_ids() {
-            let Storage::Registers(words) = self.context.operation(op).storage else { continue };
+        for op in self.scheduled.graph.op_ids() {
+            let Storage::Registers(words) = self.scheduled.operation(op).storage else { continue };
             let Some(start) = self.issue(op) else { continue };
-            let handed_off = self.places.iter().find(|(k, _)| self.all.events[*k].kind == Kind::Publish(op));
-            let read = |d: &twill_graph::Dependence| match self.context.crosses(d) {
+            let handed_off =
+                self.places.iter().find(|(k, _)| self.all.events[*k].kind == EventKind::ProducerCommit(op));
+            let read = |d: &twill_graph::Dependence| match self.scheduled.crosses(d) {
                 true => handed_off.map(|(_, place)| *place),
                 false => Some(self.issue(d.to)? + i64::from(d.distance) * self.period),
             };
-            let end = self.context.uses(op).filter_map(read).max().unwrap_or(start);
+            let end = self.scheduled.uses(op).filter_map(read).max().unwrap_or(start);
             lives.push(((start, end), saturate::<i64>(words.0)));
         }
         lives
@@ -249,7 +251,7 @@ impl Line<'_> {
     fn quiet_place(&self) -> i64 {
         let mut in_flight: Vec<(i64, i64)> = Vec::new();
         for &(k, start) in &self.places {
-            let Kind::Start(op) = self.all.events[k].kind else { continue };
+            let EventKind::Start(op) = self.all.events[k].kind else { continue };
             if !self.is_mma(op) {
                 continue;
             }
@@ -265,7 +267,7 @@ impl Line<'_> {
             };
             in_flight.iter().map(crossed).sum()
         };
-        let begins = |k: usize| !matches!(self.all.events[k].kind, Kind::Start(op) if self.is_mma(op));
+        let begins = |k: usize| !matches!(self.all.events[k].kind, EventKind::Start(op) if self.is_mma(op));
         let cuts = self.places.iter().map(|&(k, place)| (over(place), begins(k), place.rem_euclid(self.period)));
         cuts.min().map_or(0, |(.., place)| place)
     }

@@ -3,7 +3,7 @@
 //! # How it follows from the schedule
 //!
 //! Everything a group does has a time in the schedule: an operation issues at `t`; the result of an
-//! asynchronous one is published to other groups at `t + latency`, and it gives up a buffer that it
+//! asynchronous one is committed for other groups at `t + latency`, and it gives up a buffer that it
 //! reads when the schedule says that it has read it; what a synchronous one needs no more or has
 //! made is passed on behind it.
 //! A streaming load stands `transfer_latency` cycles before its first reader, whatever the
@@ -14,7 +14,7 @@
 //! # Why it cannot deadlock
 //!
 //! Every wait is for a step with an earlier place in that one order: operands by the dependence
-//! and hand-off constraints, free slots because a buffer's depth is its life divided by `I`,
+//! and handoff constraints, free slots because a buffer's depth is its life divided by `I`,
 //! rounded up. So among all steps not yet done, the first one can always be done. There is one
 //! exception: where operations that hold their operands for no time write over what others read in
 //! the same cycle, in a ring, one of the buffers gets one copy more than the schedule accounts for.
@@ -105,7 +105,7 @@ pub struct BufferedValue {
 pub enum BufferKind {
     /// The ring of a streaming load.
     Ring(Bytes),
-    /// A register value is handed over through shared memory.
+    /// The handoff of a register value through shared memory.
     Handoff(Bytes),
     /// Values that live in shared memory.
     Shared(Bytes),
@@ -196,7 +196,7 @@ pub enum Step {
         /// Barriers that the asynchronous unit itself signals when it is done.
         signals: Vec<(Barrier, Iteration)>,
     },
-    /// Copies a register value into its hand-off buffer.
+    /// Copies a register value into its handoff buffer.
     Store {
         /// The value.
         op: OpId,
@@ -207,14 +207,14 @@ pub enum Step {
     },
     /// Waits until a value is there (full), or until the slot that `iteration` will use is free
     /// (empty: released `depth` iterations before).
-    WaitChannel {
+    MbarrierWait {
         /// The barrier.
         barrier: Barrier,
         /// Of which iteration.
         iteration: Iteration,
     },
     /// Says that a value is there, or that this group needs the slot of `iteration` no more.
-    ArriveChannel {
+    MbarrierArrive {
         /// The barrier.
         barrier: Barrier,
         /// Of which iteration.
@@ -242,7 +242,7 @@ pub enum Purpose {
     /// The next operation writes into storage that it reads.
     Reuse,
     /// Its result is passed to other groups.
-    Publish,
+    ProducerCommit,
     /// It reads a buffer that is given back.
-    Release,
+    ConsumerRelease,
 }

@@ -46,7 +46,7 @@ fn plural(count: u64, one: &str) -> String {
     format!("{} {one}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
-/// Words on lines of at most `width` columns, the first and the others with so many blanks before them.
+/// Words on lines of at most `width` columns, the first and the others with that many blanks before them.
 fn wrapped(text: &str, width: usize, first: usize, others: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = " ".repeat(first);
@@ -229,18 +229,18 @@ impl Printer<'_> {
                 let name = self.name(*op);
                 (format!("store {name}[{}] -> {name}.buffer[{slot}]", index(*iteration)), String::new())
             }
-            Step::WaitChannel { barrier, iteration } => {
+            Step::MbarrierWait { barrier, iteration } => {
                 (format!("wait {}", self.barrier(*barrier, *iteration)), self.meaning(*barrier, *iteration))
             }
-            Step::ArriveChannel { barrier, iteration } => {
+            Step::MbarrierArrive { barrier, iteration } => {
                 (format!("arrive {}", self.barrier(*barrier, *iteration)), String::new())
             }
             Step::WaitAsync { op, iteration, newer_in_flight, purpose } => {
                 let why = match purpose {
                     Purpose::Operand => "",
                     Purpose::Reuse => "until its operands' storage can be written again",
-                    Purpose::Publish => "to pass its result on",
-                    Purpose::Release => "until it has read its operands",
+                    Purpose::ProducerCommit => "to pass its result on",
+                    Purpose::ConsumerRelease => "until it has read its operands",
                 };
                 let code =
                     format!("wait {}[{}] ({newer_in_flight} newer in flight)", self.name(*op), index(*iteration));

@@ -6,7 +6,7 @@
 //! issue within a queue. Every buffer slot remembers which value of which iteration it holds.
 
 use crate::passes::steps::program::{Barrier, Buffer, BufferKind, GroupSteps, LoopProgram, Step};
-use crate::passes::steps::reads::Context;
+use crate::passes::steps::scheduled_graph::ScheduledGraph;
 use crate::passes::steps::storage::LastRead;
 use std::collections::{HashMap, HashSet, VecDeque};
 use twill_graph::{GroupId, OpId, Problem, Schedule, Storage};
@@ -41,7 +41,7 @@ struct Phases {
 
 struct Machine<'a> {
     problem: &'a Problem,
-    context: Context<'a>,
+    scheduled: ScheduledGraph<'a>,
     program: &'a LoopProgram,
     trip_count: i64,
     /// By buffer, value (none: empty) and slot.
@@ -61,10 +61,10 @@ pub(crate) fn run(
     trip_count: i64,
     mut choose: impl FnMut(usize) -> usize,
 ) {
-    let context = Context::new(problem, schedule);
+    let scheduled = ScheduledGraph::new(problem, schedule);
     let mut machine = Machine {
         problem,
-        context,
+        scheduled,
         program,
         trip_count,
         barriers: HashMap::new(),
@@ -94,7 +94,7 @@ pub(crate) fn run(
             Ok(k) => {
                 let (step, i) = &programs[k][at[k]];
                 if let Step::Issue { op, iteration, .. } = step {
-                    let time = context.time(*op) + iteration.number(*i, trip_count) * context.interval();
+                    let time = scheduled.time(*op) + iteration.number(*i, trip_count) * scheduled.interval();
                     assert!(time >= last[k], "group {} issues out of order", program.warps[k].group.index());
                     last[k] = time;
                 }
@@ -127,7 +127,7 @@ impl<'a> Machine<'a> {
 
     fn can(&self, group: GroupId, (step, i): &(Step, i64)) -> bool {
         match step {
-            Step::WaitChannel { barrier, iteration } => {
+            Step::MbarrierWait { barrier, iteration } => {
                 let number = iteration.number(*i, self.trip_count);
                 let (key, phase) = self.key(*barrier, number);
                 let completed = self.barriers.get(&key).map_or(0, |p| p.completed);
@@ -139,23 +139,23 @@ impl<'a> Machine<'a> {
                 completed > phase
             }
             Step::WaitAsync { op, newer_in_flight, .. } => {
-                assert_eq!(self.context.group(*op), group, "a group waits for another's operation");
-                let in_flight = self.queues.get(&self.context.queue(*op)).map_or(0, VecDeque::len);
+                assert_eq!(self.scheduled.group(*op), group, "a group waits for another's operation");
+                let in_flight = self.queues.get(&self.scheduled.queue(*op)).map_or(0, VecDeque::len);
                 in_flight <= *newer_in_flight as usize
             }
-            Step::Issue { .. } | Step::Store { .. } | Step::ArriveChannel { .. } => true,
+            Step::Issue { .. } | Step::Store { .. } | Step::MbarrierArrive { .. } => true,
         }
     }
 
     fn perform(&mut self, group: GroupId, step: &Step, i: i64) {
         match step {
-            Step::WaitChannel { .. } => {}
+            Step::MbarrierWait { .. } => {}
             Step::WaitAsync { op, iteration, .. } => {
                 let number = iteration.number(i, self.trip_count);
                 let exists = (0..self.trip_count).contains(&number);
                 assert!(!exists || self.done.contains(&(*op, number)), "a wait did not wait for its operation");
             }
-            Step::ArriveChannel { barrier, iteration } => {
+            Step::MbarrierArrive { barrier, iteration } => {
                 self.arrive(*barrier, iteration.number(i, self.trip_count));
             }
             Step::Store { op, iteration, buffer } => {
@@ -167,14 +167,14 @@ impl<'a> Machine<'a> {
             }
             Step::Issue { op, iteration, signals } => {
                 let instance = (*op, iteration.number(i, self.trip_count));
-                assert_eq!(self.context.group(*op), group);
+                assert_eq!(self.scheduled.group(*op), group);
                 assert!((0..self.trip_count).contains(&instance.1), "issued an iteration that is none");
                 assert!(self.issued.insert(instance), "issued twice");
                 let signals: Vec<(Barrier, i64)> =
                     signals.iter().map(|(b, at)| (*b, at.number(i, self.trip_count))).collect();
                 self.check_operands(instance);
                 self.check_reuse(instance);
-                if !matches!(self.context.operation(*op).storage, Storage::Registers(_)) {
+                if !matches!(self.scheduled.operation(*op).storage, Storage::Registers(_)) {
                     for k in 0..self.program.buffers.len() {
                         let buffer = &self.program.buffers[k];
                         let orders = matches!(buffer.kind, BufferKind::Order(_));
@@ -183,8 +183,8 @@ impl<'a> Machine<'a> {
                         }
                     }
                 }
-                if self.context.is_asynchronous(*op) {
-                    self.queues.entry(self.context.queue(*op)).or_default().push_back((instance, signals));
+                if self.scheduled.is_asynchronous(*op) {
+                    self.queues.entry(self.scheduled.queue(*op)).or_default().push_back((instance, signals));
                 } else {
                     assert!(signals.is_empty());
                     self.done.insert(instance);
@@ -200,11 +200,11 @@ impl<'a> Machine<'a> {
             if from.1 < 0 {
                 continue;
             }
-            assert!(self.issued.contains(&from), "{} reads what is not issued", self.context.operation(op).name);
-            let ordered = d.carries_value || d.delay >= self.context.operation(d.from).latency;
-            let apart = self.context.crosses(d) || d.blocking || self.context.operation(d.from).streaming;
+            assert!(self.issued.contains(&from), "{} reads what is not issued", self.scheduled.operation(op).name);
+            let ordered = d.carries_value || d.delay >= self.scheduled.operation(d.from).latency;
+            let apart = self.scheduled.crosses(d) || d.blocking || self.scheduled.operation(d.from).streaming;
             if d.from != op && apart && ordered {
-                let names = (&self.context.operation(d.from).name, &self.context.operation(op).name);
+                let names = (&self.scheduled.operation(d.from).name, &self.scheduled.operation(op).name);
                 assert!(self.done.contains(&from), "{names:?} of {i}: read before it is there");
             }
             if d.carries_value {
@@ -215,14 +215,14 @@ impl<'a> Machine<'a> {
 
     /// The group's own asynchronous readers of the storage that an instance takes are over.
     fn check_reuse(&self, (op, i): Instance) {
-        for storing in crate::passes::steps::storage::storings(&self.context, &HashSet::new()) {
+        for storing in crate::passes::steps::storage::storings(&self.scheduled, &HashSet::new()) {
             if !storing.renewed || storing.members[0].0 != op {
                 continue;
             }
             let resident =
                 |b: &&Buffer| b.values[0].op == op && matches!(b.kind, BufferKind::Shared(_) | BufferKind::Tensor(_));
             let depth = self.program.buffers.iter().find(resident).map_or(storing.depth, |b| b.depth);
-            let own = |r: &&LastRead| r.lasting && self.context.group(r.op) == self.context.group(op);
+            let own = |r: &&LastRead| r.lasting && self.scheduled.group(r.op) == self.scheduled.group(op);
             for read in storing.reads.iter().filter(own) {
                 let reader = (read.op, i - i64::from(depth) + read.lag);
                 if reader == (op, i) {
@@ -240,13 +240,13 @@ impl<'a> Machine<'a> {
     fn check_held(&self, reader: OpId, value: Instance) {
         for (k, buffer) in self.program.buffers.iter().enumerate() {
             let handoff = matches!(buffer.kind, BufferKind::Handoff(_));
-            let local = self.context.group(reader) == self.context.group(value.0);
+            let local = self.scheduled.group(reader) == self.scheduled.group(value.0);
             let orders = matches!(buffer.kind, BufferKind::Order(_));
             if orders || (handoff && local) || !buffer.values.iter().any(|v| v.op == value.0) {
                 continue;
             }
             let slot = (k, buffer.slot(value.0, value.1));
-            let name = &self.context.operation(value.0).name;
+            let name = &self.scheduled.operation(value.0).name;
             assert_eq!(self.slots.get(&slot), Some(&value), "{name} was overwritten");
         }
     }
@@ -263,7 +263,7 @@ impl<'a> Machine<'a> {
             let handoff = matches!(buffer.kind, BufferKind::Handoff(_));
             for v in &buffer.values {
                 let value = root + v.lag;
-                for d in self.context.uses(v.op).filter(|d| !handoff || self.context.crosses(d)) {
+                for d in self.scheduled.uses(v.op).filter(|d| !handoff || self.scheduled.crosses(d)) {
                     let reader = (d.to, value + i64::from(d.distance));
                     // It may itself be the next to write, in place.
                     if reader.1 < self.trip_count && reader != instance {

@@ -1,7 +1,7 @@
 //! Buffers: which values share storage, how many copies there are, who must give them back.
 
 use crate::passes::steps::program::{Buffer, BufferId, BufferKind, BufferedValue};
-use crate::passes::steps::reads::Context;
+use crate::passes::steps::scheduled_graph::ScheduledGraph;
 use std::collections::{BTreeMap, HashSet};
 use twill_graph::saturate;
 use twill_graph::{Bytes, Dependence, GroupId, OpId, Storage};
@@ -24,8 +24,8 @@ pub(crate) struct LastRead {
 impl LastRead {
     /// The place of its release in the order of its group: a synchronous reader is over before the
     /// group does anything else.
-    pub(crate) fn released(&self, context: &Context) -> i64 {
-        if self.lasting { self.over } else { self.over.min(context.time(self.op) + self.lag * context.interval()) }
+    pub(crate) fn released(&self, scheduled: &ScheduledGraph) -> i64 {
+        if self.lasting { self.over } else { self.over.min(scheduled.time(self.op) + self.lag * scheduled.interval()) }
     }
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Storing {
 pub(crate) enum Reused {
     /// That of a [`Storing`], named by its first member.
     Storing(OpId),
-    /// A ring, hand-off buffer or order.
+    /// A ring, handoff buffer or order.
     Buffer(BufferId),
 }
 
@@ -81,10 +81,10 @@ enum Memory {
     Tensor,
 }
 
-fn memory(context: &Context, op: OpId) -> Memory {
-    match context.operation(op).storage {
+fn memory(scheduled: &ScheduledGraph, op: OpId) -> Memory {
+    match scheduled.operation(op).storage {
         Storage::None => Memory::None,
-        Storage::Registers(_) => Memory::Registers(context.group(op)),
+        Storage::Registers(_) => Memory::Registers(scheduled.group(op)),
         Storage::Shared(_) => Memory::Shared,
         Storage::Tensor(_) => Memory::Tensor,
     }
@@ -93,12 +93,12 @@ fn memory(context: &Context, op: OpId) -> Memory {
 /// The dependences through which the consumer goes on in the producer's storage: ties around
 /// cycles, as of accumulators, and ties within one iteration. A tie to a later iteration outside of
 /// cycles is taken for a copy.
-fn continuations<'a>(context: &Context<'a>) -> Vec<&'a Dependence> {
+fn continuations<'a>(scheduled: &ScheduledGraph<'a>) -> Vec<&'a Dependence> {
     let same = |d: &&Dependence| {
-        d.tied && !context.operation(d.from).streaming && memory(context, d.from) == memory(context, d.to)
+        d.tied && !scheduled.operation(d.from).streaming && memory(scheduled, d.from) == memory(scheduled, d.to)
     };
-    let ties: Vec<&Dependence> = context.graph.dependences().iter().filter(same).collect();
-    let cyclic: Vec<bool> = context.graph.op_ids().map(|op| returns(&ties, op)).collect();
+    let ties: Vec<&Dependence> = scheduled.graph.dependences().iter().filter(same).collect();
+    let cyclic: Vec<bool> = scheduled.graph.op_ids().map(|op| returns(&ties, op)).collect();
     let kept = |d: &&Dependence| match (cyclic[d.from.index()], cyclic[d.to.index()]) {
         (true, true) => true,
         (false, false) => d.distance == 0,
@@ -125,11 +125,11 @@ fn returns(ties: &[&Dependence], op: OpId) -> bool {
     false
 }
 
-/// Values outside hand-off buffers and rings, by the storage that they share.
-pub(crate) fn storings(context: &Context, spare: &HashSet<Reused>) -> Vec<Storing> {
-    let graph = context.graph;
-    let ties = continuations(context);
-    let stored = |op: &OpId| memory(context, *op) != Memory::None && !context.operation(*op).streaming;
+/// Values outside handoff buffers and rings, by the storage that they share.
+pub(crate) fn storings(scheduled: &ScheduledGraph, spare: &HashSet<Reused>) -> Vec<Storing> {
+    let graph = scheduled.graph;
+    let ties = continuations(scheduled);
+    let stored = |op: &OpId| memory(scheduled, *op) != Memory::None && !scheduled.operation(*op).streaming;
     let mut seen = vec![false; graph.operations().len()];
     let mut storings = Vec::new();
     let fresh = |op: &OpId| !ties.iter().any(|d| d.to == *op);
@@ -154,70 +154,70 @@ pub(crate) fn storings(context: &Context, spare: &HashSet<Reused>) -> Vec<Storin
                 }
             }
         }
-        let reads = if renewed { last_reads(context, &ties, &members) } else { Vec::new() };
-        let depth = if reads.is_empty() { saturate::<u32>(round.max(1)) } else { depth(context, start, &reads) };
+        let reads = if renewed { last_reads(scheduled, &ties, &members) } else { Vec::new() };
+        let depth = if reads.is_empty() { saturate::<u32>(round.max(1)) } else { depth(scheduled, start, &reads) };
         let depth = depth + u32::from(spare.contains(&Reused::Storing(start)));
-        let addressed = !matches!(memory(context, start), Memory::Registers(_));
+        let addressed = !matches!(memory(scheduled, start), Memory::Registers(_));
         storings.push(Storing { members, renewed, addressed, depth, reads });
     }
     storings
 }
 
 /// Copies of what `writer` writes: `⌈(end of the last read − issue) / I⌉`, at least 1.
-fn depth(context: &Context, writer: OpId, reads: &[LastRead]) -> u32 {
+fn depth(scheduled: &ScheduledGraph, writer: OpId, reads: &[LastRead]) -> u32 {
     let over = reads.iter().map(|r| r.over).max().unwrap_or(i64::MIN);
-    context.copies(over.saturating_sub(context.time(writer)))
+    scheduled.copies(over.saturating_sub(scheduled.time(writer)))
 }
 
 /// Reads of members' values that do not go on in the same storage, or whose result nobody reads.
-fn last_reads(context: &Context, ties: &[&Dependence], members: &[(OpId, i64)]) -> Vec<LastRead> {
+fn last_reads(scheduled: &ScheduledGraph, ties: &[&Dependence], members: &[(OpId, i64)]) -> Vec<LastRead> {
     let mut reads = Vec::new();
     // What is written anew has no ties to later iterations, so all members are of one iteration.
     for &(op, _) in members {
-        for d in context.uses(op) {
+        for d in scheduled.uses(op) {
             let goes_on = ties.contains(&d) && members.iter().any(|m| m.0 == d.to);
-            if goes_on && context.uses(d.to).next().is_some() {
+            if goes_on && scheduled.uses(d.to).next().is_some() {
                 continue;
             }
-            let over = context.consumer_time(d) + d.hold.0;
-            let lasting = context.is_asynchronous(d.to);
+            let over = scheduled.consumer_time(d) + d.hold.0;
+            let lasting = scheduled.is_asynchronous(d.to);
             reads.push(LastRead { value: op, op: d.to, lag: i64::from(d.distance), over, lasting });
         }
     }
     reads
 }
 
-/// All buffers: rings, hand-offs, values in shared and tensor memory, orders between groups.
-pub(crate) fn plan(context: &Context, storings: &[Storing], spare: &HashSet<Reused>) -> Vec<Planned> {
-    let graph = context.graph;
+/// All buffers: rings, handoffs, values in shared and tensor memory, orders between groups.
+pub(crate) fn plan(scheduled: &ScheduledGraph, storings: &[Storing], spare: &HashSet<Reused>) -> Vec<Planned> {
+    let graph = scheduled.graph;
     let mut planned: Vec<Planned> = Vec::new();
     for op in graph.op_ids() {
-        match context.operation(op).storage {
-            Storage::Shared(bytes) if context.operation(op).streaming => planned.push(ring(context, op, bytes)),
-            Storage::Registers(words) => planned.extend(handoff(context, op, Bytes(words.0.saturating_mul(4)))),
+        match scheduled.operation(op).storage {
+            Storage::Shared(bytes) if scheduled.operation(op).streaming => planned.push(ring(scheduled, op, bytes)),
+            Storage::Registers(words) => planned.extend(handoff(scheduled, op, Bytes(words.0.saturating_mul(4)))),
             Storage::None | Storage::Shared(_) | Storage::Tensor(_) => {}
         }
         let storing = storings.iter().find(|s| s.members.first().is_some_and(|m| m.0 == op));
-        planned.extend(storing.and_then(|s| resident(context, op, s)));
+        planned.extend(storing.and_then(|s| resident(scheduled, op, s)));
     }
-    let orders = graph.dependences().iter().filter(|d| !d.carries_value && context.crosses(d));
-    planned.extend(orders.map(|d| order(context, d)));
+    let orders = graph.dependences().iter().filter(|d| !d.carries_value && scheduled.crosses(d));
+    planned.extend(orders.map(|d| order(scheduled, d)));
     for (k, planned) in planned.iter_mut().enumerate() {
         planned.buffer.depth += u32::from(spare.contains(&Reused::Buffer(BufferId(k))));
     }
     planned
 }
 
-fn by_group(context: &Context, reads: impl Iterator<Item = LastRead>) -> BTreeMap<GroupId, Vec<LastRead>> {
+fn by_group(scheduled: &ScheduledGraph, reads: impl Iterator<Item = LastRead>) -> BTreeMap<GroupId, Vec<LastRead>> {
     let mut groups: BTreeMap<GroupId, Vec<LastRead>> = BTreeMap::new();
     for read in reads {
-        groups.entry(context.group(read.op)).or_default().push(read);
+        groups.entry(scheduled.group(read.op)).or_default().push(read);
     }
     groups
 }
 
 fn buffer(
-    context: &Context,
+    scheduled: &ScheduledGraph,
     op: OpId,
     kind: BufferKind,
     depth: u32,
@@ -226,68 +226,71 @@ fn buffer(
 ) -> Planned {
     let values = vec![BufferedValue { op, lag: 0, shared }];
     let released_by = releases.keys().copied().collect();
-    Planned { buffer: Buffer { kind, depth, values, writer: context.group(op), released_by }, releases }
+    Planned { buffer: Buffer { kind, depth, values, writer: scheduled.group(op), released_by }, releases }
 }
 
 /// A read that holds the copy until the reader is over.
-fn whole_read(context: &Context, d: &Dependence) -> LastRead {
-    let over = context.consumer_time(d) + context.operation(d.to).completion().0;
-    let lasting = context.is_asynchronous(d.to);
+fn whole_read(scheduled: &ScheduledGraph, d: &Dependence) -> LastRead {
+    let over = scheduled.consumer_time(d) + scheduled.operation(d.to).completion().0;
+    let lasting = scheduled.is_asynchronous(d.to);
     LastRead { value: d.from, op: d.to, lag: i64::from(d.distance), over, lasting }
 }
 
-fn ring(context: &Context, op: OpId, bytes: Bytes) -> Planned {
-    let reads: Vec<LastRead> = context.uses(op).map(|d| whole_read(context, d)).collect();
-    let depth = if reads.is_empty() { 1 } else { depth(context, op, &reads) };
+fn ring(scheduled: &ScheduledGraph, op: OpId, bytes: Bytes) -> Planned {
+    let reads: Vec<LastRead> = scheduled.uses(op).map(|d| whole_read(scheduled, d)).collect();
+    let depth = if reads.is_empty() { 1 } else { depth(scheduled, op, &reads) };
     let shared = !reads.is_empty();
-    buffer(context, op, BufferKind::Ring(bytes), depth, shared, by_group(context, reads.into_iter()))
+    buffer(scheduled, op, BufferKind::Ring(bytes), depth, shared, by_group(scheduled, reads.into_iter()))
 }
 
-fn handoff(context: &Context, op: OpId, bytes: Bytes) -> Option<Planned> {
+fn handoff(scheduled: &ScheduledGraph, op: OpId, bytes: Bytes) -> Option<Planned> {
     let reads: Vec<LastRead> =
-        context.uses(op).filter(|d| context.crosses(d)).map(|d| whole_read(context, d)).collect();
+        scheduled.uses(op).filter(|d| scheduled.crosses(d)).map(|d| whole_read(scheduled, d)).collect();
     if reads.is_empty() {
         return None;
     }
-    let depth = depth(context, op, &reads);
-    Some(buffer(context, op, BufferKind::Handoff(bytes), depth, true, by_group(context, reads.into_iter())))
+    let depth = depth(scheduled, op, &reads);
+    Some(buffer(scheduled, op, BufferKind::Handoff(bytes), depth, true, by_group(scheduled, reads.into_iter())))
 }
 
 /// The place in the order of its group where a result is passed to other groups: behind a
 /// synchronous operation, for the group does nothing else before it is over; when an asynchronous
 /// operation is done, but before its result is needed.
-pub(crate) fn publish_time(context: &Context, op: OpId) -> i64 {
-    if !context.is_asynchronous(op) {
-        return context.time(op);
+pub(crate) fn commit_time(scheduled: &ScheduledGraph, op: OpId) -> i64 {
+    if !scheduled.is_asynchronous(op) {
+        return scheduled.time(op);
     }
-    let ready = context.time(op) + context.operation(op).latency.0;
-    let streaming = context.operation(op).streaming;
-    let from_here = context.graph.dependences().iter().filter(|d| d.from == op);
-    let needed =
-        from_here.filter(|d| streaming || context.crosses(d)).map(|d| context.consumer_time(d)).min().unwrap_or(ready);
-    ready.min(needed).max(context.time(op))
+    let ready = scheduled.time(op) + scheduled.operation(op).latency.0;
+    let streaming = scheduled.operation(op).streaming;
+    let from_here = scheduled.graph.dependences().iter().filter(|d| d.from == op);
+    let needed = from_here
+        .filter(|d| streaming || scheduled.crosses(d))
+        .map(|d| scheduled.consumer_time(d))
+        .min()
+        .unwrap_or(ready);
+    ready.min(needed).max(scheduled.time(op))
 }
 
-fn resident(context: &Context, op: OpId, storing: &Storing) -> Option<Planned> {
-    let kind = match context.operation(op).storage {
+fn resident(scheduled: &ScheduledGraph, op: OpId, storing: &Storing) -> Option<Planned> {
+    let kind = match scheduled.operation(op).storage {
         Storage::Shared(bytes) => BufferKind::Shared(bytes),
         Storage::Tensor(columns) => BufferKind::Tensor(columns),
         Storage::None | Storage::Registers(_) => return None,
     };
-    let writer = context.group(op);
-    let shared = |op: OpId| context.uses(op).any(|d| context.crosses(d));
+    let writer = scheduled.group(op);
+    let shared = |op: OpId| scheduled.uses(op).any(|d| scheduled.crosses(d));
     let values = storing.members.iter().map(|&(op, lag)| BufferedValue { op, lag, shared: shared(op) }).collect();
-    let foreign = storing.reads.iter().copied().filter(|r| context.group(r.op) != writer);
-    let releases = by_group(context, foreign);
+    let foreign = storing.reads.iter().copied().filter(|r| scheduled.group(r.op) != writer);
+    let releases = by_group(scheduled, foreign);
     let released_by = releases.keys().copied().collect();
     Some(Planned { buffer: Buffer { kind, depth: storing.depth, values, writer, released_by }, releases })
 }
 
-fn order(context: &Context, d: &Dependence) -> Planned {
-    let over = context.consumer_time(d).max(context.time(d.to) + i64::from(d.distance) * context.interval());
+fn order(scheduled: &ScheduledGraph, d: &Dependence) -> Planned {
+    let over = scheduled.consumer_time(d).max(scheduled.time(d.to) + i64::from(d.distance) * scheduled.interval());
     let lag = i64::from(d.distance);
     let read = LastRead { value: d.from, op: d.to, lag, over, lasting: false };
-    let depth = depth(context, d.from, &[read]);
-    let releases = by_group(context, std::iter::once(read));
-    buffer(context, d.from, BufferKind::Order(d.to), depth, true, releases)
+    let depth = depth(scheduled, d.from, &[read]);
+    let releases = by_group(scheduled, std::iter::once(read));
+    buffer(scheduled, d.from, BufferKind::Order(d.to), depth, true, releases)
 }

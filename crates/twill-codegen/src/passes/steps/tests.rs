@@ -97,7 +97,7 @@ fn attention_forward_on_blackwell() {
 }
 
 /// Orders between groups, values in shared memory that stay in a group or leave it, a store
-/// through a hand-off, a value of two iterations before.
+/// through a handoff, a value of two iterations before.
 fn mixture() -> Problem {
     let graph = json!({
         "format": "twill-graph", "version": 1, "name": "mixture",

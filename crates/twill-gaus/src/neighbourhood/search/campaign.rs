@@ -1,8 +1,8 @@
 //! Lowering a peak to a target, slot by slot, over several windows.
 
 use super::{Outcome, SMALLEST, Search, peak};
-use crate::neighbourhood::encoding::{Answer, Ask, Encoding};
-use crate::neighbourhood::windows::Kind;
+use crate::neighbourhood::encoding::{Ask, Encoding, SatResult};
+use crate::neighbourhood::windows::WindowKind;
 
 /// A peak that is being lowered.
 #[derive(Clone, Debug)]
@@ -91,7 +91,7 @@ impl Search<'_, '_> {
 
     /// Moves some operation elsewhere and others as it takes, at no loss: what refuted a window may not refute the next.
     fn move_sideways(&mut self, ask: Ask<'_>, slot: usize) {
-        let kind = Kind::ALL[self.random.index(Kind::ALL.len())];
+        let kind = WindowKind::ALL[self.random.index(WindowKind::ALL.len())];
         let counted = match ask {
             Ask::Fewer { track, .. } => Some(self.costs.tracks[track].counted),
             Ask::Objective => None,
@@ -109,7 +109,7 @@ impl Search<'_, '_> {
                 continue;
             }
             let answer = encoding.solve_with(v, step, self.options.window_conflicts / 8);
-            if let Answer::Yes(steps) = answer {
+            if let SatResult::Sat(steps) = answer {
                 self.effort += encoding.effort();
                 self.move_to(steps);
                 self.keep_best();

@@ -1,7 +1,7 @@
 //! The whole graph as a window, again and again: what proves optimality.
 
 use super::Search;
-use crate::neighbourhood::encoding::{Answer, Around, Ask, Encoding, Pointless};
+use crate::neighbourhood::encoding::{Around, Ask, Encoding, Pointless, SatResult};
 
 /// The whole graph as a window, which keeps what was learnt.
 pub(super) enum Whole<'a, 'c> {
@@ -52,7 +52,7 @@ impl<'a> Search<'a, '_> {
             for (at, split) in splits.iter().enumerate() {
                 let share = until.saturating_sub(whole.effort()) / (splits.len() - at) as u64;
                 match whole.solve_split(split, share) {
-                    Answer::Yes(steps) => {
+                    SatResult::Sat(steps) => {
                         self.improved += 1;
                         self.campaign = None;
                         self.move_to(steps);
@@ -60,8 +60,8 @@ impl<'a> Search<'a, '_> {
                         better = true;
                         break;
                     }
-                    Answer::No => {}
-                    Answer::Unknown => open += 1,
+                    SatResult::Unsat => {}
+                    SatResult::Unknown => open += 1,
                 }
             }
             refuted = !better && open == 0;

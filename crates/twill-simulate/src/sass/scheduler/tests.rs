@@ -91,18 +91,18 @@ fn the_same_loops_take_the_same_cycles() {
 
 #[test]
 fn groups_alternate_at_named_barriers() {
-    let turn = |own, other| {
+    let slot = |own, other| {
         let named_barrier = |barrier, waits| one(Work::NamedBarrier { barrier, groups: 2, waits });
         [vec![named_barrier(own, true)], mmas(4), vec![named_barrier(other, false)], many(Work::Fma, 10)].concat()
     };
-    let both = cycles(&[turn(1, 2), turn(2, 1)]);
+    let both = cycles(&[slot(1, 2), slot(2, 1)]);
     assert!(both >= 512.0, "{both}");
 }
 
 #[test]
 fn what_never_comes_is_no_time() {
     let alone = vec![one(Work::NamedBarrier { barrier: 1, groups: 3, waits: true })];
-    assert!(cycles_of_loop(&[alone], &Rates::hopper()).is_some(), "pingpong are given before the loop");
+    assert!(cycles_of_loop(&[alone], &Rates::hopper()).is_some(), "the first slot is opened before the loop");
     assert_eq!(cycles_of_loop(&[], &Rates::hopper()), None);
     assert_eq!(cycles_of_loop(&[Vec::new()], &Rates::hopper()), None);
 }

@@ -3,7 +3,7 @@
 //! issue slots are left out of account, as the programs do not rely on them.
 
 use super::{exercise, random};
-use crate::passes::steps::fixtures::{complete, hopper, pose};
+use crate::passes::steps::fixtures::{complete, hopper, problem_of};
 use serde_json::{Value, json};
 use twill_graph::format::GraphFile;
 use twill_graph::{Problem, Schedule};
@@ -112,7 +112,7 @@ fn random_loops() {
         let (graph, groups) = random_graph(&mut choose);
         let file = GraphFile::from_json(&graph.to_string(), "random").unwrap();
         let Ok(graph) = file.graph() else { continue };
-        let problem = pose(graph, resources.clone());
+        let problem = problem_of(graph, resources.clone());
         let schedule = random_schedule(&problem, &groups, &mut choose);
         let guard = std::panic::catch_unwind(|| exercise(&problem, &schedule, 3));
         assert!(guard.is_ok(), "seed {seed}: {}\n{schedule:?}", file.to_json());

@@ -215,7 +215,7 @@ pub struct CommonGroups {
 
 /// The report of a search for several loops.
 #[derive(Clone, Debug, PartialEq)]
-pub struct KernelReport<S = Schedule> {
+pub struct MultiLoopReport<S = Schedule> {
     /// The answer for all loops together.
     pub outcome: Outcome<CommonGroups>,
     /// `Σ weight · I` is at least this.
@@ -231,7 +231,7 @@ pub struct KernelReport<S = Schedule> {
     pub phases: Vec<Phase>,
 }
 
-impl<S> KernelReport<S> {
+impl<S> MultiLoopReport<S> {
     /// The same report about another form of the loops' schedules.
     ///
     /// # Errors
@@ -239,9 +239,9 @@ impl<S> KernelReport<S> {
     pub fn try_map<T, E>(
         self,
         change: impl FnMut((usize, Report<S>)) -> Result<Report<T>, E>,
-    ) -> Result<KernelReport<T>, E> {
+    ) -> Result<MultiLoopReport<T>, E> {
         let loops: Result<Vec<Report<T>>, E> = self.loops.into_iter().enumerate().map(change).collect();
-        Ok(KernelReport {
+        Ok(MultiLoopReport {
             outcome: self.outcome,
             lower_bound: self.lower_bound,
             loops: loops?,

@@ -11,4 +11,4 @@ mod joint;
 mod objective;
 mod search;
 
-pub use search::schedule_kernel;
+pub use search::schedule_multi_loop;

@@ -1,4 +1,4 @@
-//! One case of a system: trip counts are fixed, so that every process is a list of actions.
+//! One case of a system: trip counts are fixed, so that every process is a list of operations.
 
 use super::cases::Case;
 use super::error::ProtocolError;
@@ -16,14 +16,14 @@ pub(super) struct Value {
 
 /// A slot, and the value that is stored or expected there. Values count from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct SlotAccess {
     pub(super) slot: usize,
     pub(super) value: u16,
 }
 
 /// An event whose slots, phases and iterations are numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum ProtocolOp {
     /// Until this many phases are complete; the hardware looks at the parity alone.
     Wait {
         barrier: usize,
@@ -32,56 +32,56 @@ pub(super) enum Action {
     Arrive {
         barrier: usize,
     },
-    /// `id` is a position in [`Program::loads`].
+    /// `id` is a position in [`UnrolledSystem::loads`].
     Load {
         id: u16,
-        writes: Place,
+        writes: SlotAccess,
         barrier: usize,
     },
     Mma {
-        reads: Vec<Place>,
-        writes: Vec<Place>,
+        reads: Vec<SlotAccess>,
+        writes: Vec<SlotAccess>,
         signals: Vec<usize>,
     },
     MmaWait(u32),
-    Write(Place),
-    Read(Place),
+    Write(SlotAccess),
+    Read(SlotAccess),
     Fence,
-    Store(Place),
+    Store(SlotAccess),
     StoreWait(u32),
     NamedBarrierSync(usize),
     NamedBarrierArrive(usize),
 }
 
-impl Action {
+impl ProtocolOp {
     /// The slots that are read, from now on.
-    pub(super) fn reads(&self) -> &[Place] {
+    pub(super) fn reads(&self) -> &[SlotAccess] {
         match self {
-            Action::Mma { reads, .. } => reads,
-            Action::Read(place) | Action::Store(place) => std::slice::from_ref(place),
+            ProtocolOp::Mma { reads, .. } => reads,
+            ProtocolOp::Read(access) | ProtocolOp::Store(access) => std::slice::from_ref(access),
             _ => &[],
         }
     }
 
     /// The slots that are written, from now on.
-    pub(super) fn writes(&self) -> &[Place] {
+    pub(super) fn writes(&self) -> &[SlotAccess] {
         match self {
-            Action::Mma { writes, .. } => writes,
-            Action::Load { writes, .. } => std::slice::from_ref(writes),
-            Action::Write(place) => std::slice::from_ref(place),
+            ProtocolOp::Mma { writes, .. } => writes,
+            ProtocolOp::Load { writes, .. } => std::slice::from_ref(writes),
+            ProtocolOp::Write(access) => std::slice::from_ref(access),
             _ => &[],
         }
     }
 }
 
-/// A system with fixed trip counts.
+/// A system with fixed trip counts, its loops unrolled.
 #[derive(Debug)]
-pub(super) struct Program<'a> {
+pub(super) struct UnrolledSystem<'a> {
     pub(super) system: &'a System,
     pub(super) case: &'a Case,
-    /// The actions of each process.
-    pub(super) actions: Vec<Vec<Action>>,
-    /// Positions of each process's MMAs in its actions.
+    /// The operations of each process.
+    pub(super) ops: Vec<Vec<ProtocolOp>>,
+    /// Positions of each process's MMAs in its operations.
     pub(super) mmas: Vec<Vec<usize>>,
     /// Positions of each process's stores.
     pub(super) stores: Vec<Vec<usize>>,
@@ -95,10 +95,10 @@ pub(super) struct Program<'a> {
     pub(super) values: Vec<Value>,
 }
 
-impl<'a> Program<'a> {
+impl<'a> UnrolledSystem<'a> {
     /// # Errors
     /// More events than allowed.
-    pub(super) fn new(system: &'a System, case: &'a Case, limit: usize) -> Result<Program<'a>, ProtocolError> {
+    pub(super) fn new(system: &'a System, case: &'a Case, limit: usize) -> Result<UnrolledSystem<'a>, ProtocolError> {
         let numbered = |slots: &mut dyn Iterator<Item = u32>| -> Vec<(u32, u32)> {
             (0u32..).zip(slots).flat_map(|(id, count)| (0..count).map(move |slot| (id, slot))).collect()
         };
@@ -113,28 +113,28 @@ impl<'a> Program<'a> {
             loop_variable: 0,
             cursors: Vec::new(),
             slots_of: Vec::new(),
-            actions: Vec::new(),
+            ops: Vec::new(),
             written: 0,
             process: 0,
             loads: Vec::new(),
             values: Vec::new(),
             numbers: HashMap::new(),
         };
-        let actions: Vec<Vec<Action>> =
+        let ops: Vec<Vec<ProtocolOp>> =
             system.processes.iter().enumerate().map(|(p, process)| writer.process(p, process)).collect();
         if writer.written > writer.limit {
             return Err(ProtocolError::TooLarge { events: writer.written, limit: writer.limit });
         }
-        let positions = |wanted: fn(&Action) -> bool| -> Vec<Vec<usize>> {
-            let of = |list: &Vec<Action>| (0..list.len()).filter(|&at| wanted(&list[at])).collect();
-            actions.iter().map(of).collect()
+        let positions = |wanted: fn(&ProtocolOp) -> bool| -> Vec<Vec<usize>> {
+            let of = |list: &Vec<ProtocolOp>| (0..list.len()).filter(|&at| wanted(&list[at])).collect();
+            ops.iter().map(of).collect()
         };
-        Ok(Program {
+        Ok(UnrolledSystem {
             system,
             case,
-            mmas: positions(|a| matches!(a, Action::Mma { .. })),
-            stores: positions(|a| matches!(a, Action::Store(_))),
-            actions,
+            mmas: positions(|a| matches!(a, ProtocolOp::Mma { .. })),
+            stores: positions(|a| matches!(a, ProtocolOp::Store(_))),
+            ops,
             loads: writer.loads,
             barriers: barriers.into_iter().map(|(id, slot)| (BarrierId(id), slot)).collect(),
             slots: slots.into_iter().map(|(id, slot)| (BufferId(id), slot)).collect(),
@@ -144,7 +144,7 @@ impl<'a> Program<'a> {
 
     /// Events of all processes together.
     pub(super) fn length(&self) -> usize {
-        self.actions.iter().map(Vec::len).sum()
+        self.ops.iter().map(Vec::len).sum()
     }
 
     /// Arrivals that complete a phase.
@@ -174,7 +174,7 @@ struct Writer<'a> {
     /// Slot, and how often it has come round.
     cursors: Vec<(u32, u32)>,
     slots_of: Vec<u32>,
-    actions: Vec<Action>,
+    ops: Vec<ProtocolOp>,
     written: usize,
     process: usize,
     loads: Vec<(usize, usize)>,
@@ -183,13 +183,13 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn process(&mut self, p: usize, process: &Process) -> Vec<Action> {
+    fn process(&mut self, p: usize, process: &Process) -> Vec<ProtocolOp> {
         self.process = p;
         self.tile = 0;
         self.cursors = vec![(0, 0); process.cursors.len()];
         self.slots_of = process.cursors.iter().map(|c| c.slots).collect();
         self.nodes(&process.body);
-        std::mem::take(&mut self.actions)
+        std::mem::take(&mut self.ops)
     }
 
     fn nodes(&mut self, nodes: &[Node]) {
@@ -229,7 +229,7 @@ impl Writer<'_> {
     }
 
     fn event(&mut self, event: &Event) {
-        let action = match event {
+        let op = match event {
             Event::Advance(cursor) => {
                 let (slot, round) = &mut self.cursors[cursor.index()];
                 *slot += 1;
@@ -242,41 +242,41 @@ impl Writer<'_> {
                 self.cursors[to.index()] = self.cursors[from.index()];
                 return;
             }
-            Event::Wait { barrier, at, previous } => Action::Wait {
+            Event::Wait { barrier, at, previous } => ProtocolOp::Wait {
                 barrier: self.barrier(*barrier, *at),
                 target: self.cursors[at.index()].1 + u32::from(!previous),
             },
-            Event::Arrive { barrier, at } => Action::Arrive { barrier: self.barrier(*barrier, *at) },
+            Event::Arrive { barrier, at } => ProtocolOp::Arrive { barrier: self.barrier(*barrier, *at) },
             Event::Load { writes, barrier, at } => {
-                let (writes, barrier) = (self.place(writes), self.barrier(*barrier, *at));
-                self.loads.push((self.process, self.actions.len()));
-                Action::Load { id: number(self.loads.len() - 1), writes, barrier }
+                let (writes, barrier) = (self.slot_access(writes), self.barrier(*barrier, *at));
+                self.loads.push((self.process, self.ops.len()));
+                ProtocolOp::Load { id: number(self.loads.len() - 1), writes, barrier }
             }
-            Event::Mma { reads, writes, signals } => Action::Mma {
-                reads: reads.iter().map(|access| self.place(access)).collect(),
-                writes: writes.iter().map(|access| self.place(access)).collect(),
+            Event::Mma { reads, writes, signals } => ProtocolOp::Mma {
+                reads: reads.iter().map(|access| self.slot_access(access)).collect(),
+                writes: writes.iter().map(|access| self.slot_access(access)).collect(),
                 signals: signals.iter().map(|&(barrier, at)| self.barrier(barrier, at)).collect(),
             },
-            Event::MmaWait(count) => Action::MmaWait(*count),
-            Event::Write(access) => Action::Write(self.place(access)),
-            Event::Read(access) => Action::Read(self.place(access)),
-            Event::Fence => Action::Fence,
-            Event::Store(access) => Action::Store(self.place(access)),
-            Event::StoreWait(count) => Action::StoreWait(*count),
-            Event::NamedBarrierSync(barrier) => Action::NamedBarrierSync(barrier.index()),
-            Event::NamedBarrierArrive(barrier) => Action::NamedBarrierArrive(barrier.index()),
+            Event::MmaWait(count) => ProtocolOp::MmaWait(*count),
+            Event::Write(access) => ProtocolOp::Write(self.slot_access(access)),
+            Event::Read(access) => ProtocolOp::Read(self.slot_access(access)),
+            Event::Fence => ProtocolOp::Fence,
+            Event::Store(access) => ProtocolOp::Store(self.slot_access(access)),
+            Event::StoreWait(count) => ProtocolOp::StoreWait(*count),
+            Event::NamedBarrierSync(barrier) => ProtocolOp::NamedBarrierSync(barrier.index()),
+            Event::NamedBarrierArrive(barrier) => ProtocolOp::NamedBarrierArrive(barrier.index()),
         };
-        self.written += 1 + action.reads().len() + action.writes().len();
-        self.actions.push(action);
+        self.written += 1 + op.reads().len() + op.writes().len();
+        self.ops.push(op);
     }
 
     fn barrier(&self, barrier: BarrierId, at: CursorId) -> usize {
         self.first_barrier[barrier.index()] + self.cursors[at.index()].0 as usize
     }
 
-    fn place(&mut self, access: &Access) -> Place {
+    fn slot_access(&mut self, access: &Access) -> SlotAccess {
         let slot = access.at.map_or(0, |at| self.cursors[at.index()].0);
-        Place { slot: self.first_slot[access.buffer.index()] + slot as usize, value: self.value(access.value) }
+        SlotAccess { slot: self.first_slot[access.buffer.index()] + slot as usize, value: self.value(access.value) }
     }
 
     fn value(&mut self, tag: Tag) -> u16 {

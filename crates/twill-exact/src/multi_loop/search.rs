@@ -2,20 +2,21 @@
 
 use super::classes::Classes;
 use super::frontier::Frontier;
-use super::joint::{self, JointFound, JointVerdict};
+use super::joint::{self, JointSolution, JointVerdict};
 use super::objective;
 use crate::bounds;
 use crate::compact;
 use crate::encoding::Candidate;
 use crate::extract;
 use crate::limits::Meter;
+use crate::progress::Progress;
 use crate::query;
-use crate::search::{self, Progress, Search, SearchOptions, Settled};
+use crate::search::{self, Search, SearchOptions, Settled};
 use std::time::Instant;
 use twill_graph::saturate;
 use twill_graph::{
-    CommonGroups, Cycles, GroupRole, KernelObjective, KernelRejection, KernelReport, MultiLoopProblem, ObjectiveLevel,
-    Outcome, Phase, RejectionReason, Report, Schedule, WarpGroup,
+    CommonGroups, Cycles, GroupRole, KernelObjective, KernelRejection, MultiLoopProblem, MultiLoopReport,
+    ObjectiveLevel, Outcome, Phase, RejectionReason, Report, Schedule, WarpGroup,
 };
 
 /// Work for the first attempt at a vector: a few hundredths of a second.
@@ -32,11 +33,11 @@ const BOUND_WORK: u64 = 4_000_000;
 ///
 /// The result depends only on the problem and the options, unless a time budget or an interrupt
 /// ends the search.
-pub fn schedule_kernel(
+pub fn schedule_multi_loop(
     kernel: &MultiLoopProblem,
     options: &SearchOptions,
     progress: &mut dyn FnMut(Progress),
-) -> KernelReport {
+) -> MultiLoopReport {
     let meter = Meter::start(&options.budget);
     let half = meter.half();
     let (mut alone, mut own) = (Vec::new(), Vec::new());
@@ -81,13 +82,13 @@ struct Together<'p, 'a> {
     excluded: Frontier,
     limits: Vec<i64>,
     lower: i64,
-    best: Option<(Vec<i64>, JointFound<'p>)>,
+    best: Option<(Vec<i64>, JointSolution<'p>)>,
     rejections: Vec<KernelRejection>,
     phases: Vec<Phase>,
 }
 
 impl Together<'_, '_> {
-    fn run(&mut self, alone: Vec<Settled>, reports: Vec<Report>) -> KernelReport {
+    fn run(&mut self, alone: Vec<Settled>, reports: Vec<Report>) -> MultiLoopReport {
         let hopeless = |settled: &Settled| match settled {
             Settled::Not(outcome) => Some(outcome.clone()),
             Settled::Found { .. } => None,
@@ -224,8 +225,8 @@ impl Together<'_, '_> {
         self.kernel.cycles(intervals.iter().map(|&i| Cycles(i))).0
     }
 
-    fn improve(&self, found: JointFound) -> (Vec<Schedule>, Vec<WarpGroup>, Vec<KernelObjective>) {
-        let JointFound { mut joint, candidates, fewest_stages } = found;
+    fn improve(&self, found: JointSolution) -> (Vec<Schedule>, Vec<WarpGroup>, Vec<KernelObjective>) {
+        let JointSolution { mut joint, candidates, fewest_stages } = found;
         let stages = objective::stages(&joint, &candidates);
         let work = self.options.objective_work;
         let (mut candidates, mut values) = objective::improve(self.kernel, &mut joint, candidates, &self.meter, work);
@@ -261,11 +262,11 @@ impl Together<'_, '_> {
         own: Vec<Option<Outcome>>,
         reports: Vec<Report>,
         objectives: Vec<KernelObjective>,
-    ) -> KernelReport {
+    ) -> MultiLoopReport {
         let missing = || Outcome::Unknown { stopped_by: "no schedule of all loops together".to_owned() };
         let within =
             |(report, own): (Report, Option<Outcome>)| Report { outcome: own.unwrap_or_else(missing), ..report };
-        KernelReport {
+        MultiLoopReport {
             outcome,
             lower_bound: Cycles(self.lower),
             loops: reports.into_iter().zip(own).map(within).collect(),

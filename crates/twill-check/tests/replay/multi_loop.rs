@@ -2,7 +2,7 @@
 
 use crate::support::{hopper, problem, schedule, schedule_with};
 use serde_json::json;
-use twill_check::verify_kernel;
+use twill_check::verify_multi_loop;
 use twill_graph::{
     GroupId, LoopOperation, MultiLoopProblem, OpId, Problem, Resources, Schedule, Tie, TieReason, WarpGroup,
 };
@@ -39,7 +39,7 @@ fn on(kernel: &MultiLoopProblem, groups: [usize; 2]) -> (Vec<WarpGroup>, Vec<Sch
 }
 
 fn said(kernel: &MultiLoopProblem, groups: &[WarpGroup], schedules: &[Schedule]) -> Result<usize, String> {
-    let sealed = verify_kernel(kernel, groups, schedules.to_vec());
+    let sealed = verify_multi_loop(kernel, groups, schedules.to_vec());
     sealed.map(|sealed| sealed.len()).map_err(|rejected| rejected.to_string())
 }
 

@@ -5,7 +5,7 @@ use twill_graph::{Cycles, Dependence, Execution, GroupId, LoopGraph, OpId, Opera
 
 /// A problem with a schedule, and the questions that are asked of them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Context<'a> {
+pub(crate) struct ScheduledGraph<'a> {
     pub graph: &'a LoopGraph,
     pub schedule: &'a Schedule,
     /// Code is generated. A compiler gives every register value a register of its own, so nobody waits for one to be
@@ -23,14 +23,14 @@ pub(crate) struct ReorderingOptions {
     pub ring_depth: u32,
 }
 
-impl<'a> Context<'a> {
-    pub(crate) fn new(problem: &'a Problem, schedule: &'a Schedule) -> Context<'a> {
-        Context { graph: problem.graph(), schedule, code: None }
+impl<'a> ScheduledGraph<'a> {
+    pub(crate) fn new(problem: &'a Problem, schedule: &'a Schedule) -> ScheduledGraph<'a> {
+        ScheduledGraph { graph: problem.graph(), schedule, code: None }
     }
 
     /// The same, to generate code.
-    pub(crate) fn for_code(self, reordering: ReorderingOptions) -> Context<'a> {
-        Context { code: Some(reordering), ..self }
+    pub(crate) fn for_code(self, reordering: ReorderingOptions) -> ScheduledGraph<'a> {
+        ScheduledGraph { code: Some(reordering), ..self }
     }
 
     pub(crate) fn interval(&self) -> i64 {
@@ -92,7 +92,7 @@ impl<'a> Context<'a> {
         self.graph.uses(op)
     }
 
-    /// Whether two groups meet in a dependence.
+    /// Whether a dependence crosses from one group to another.
     pub(crate) fn crosses(&self, dependence: &Dependence) -> bool {
         self.group(dependence.from) != self.group(dependence.to)
     }

@@ -16,9 +16,9 @@ use batsat::Lit;
 use std::collections::BTreeSet;
 use twill_graph::{Cycles, GroupId, GroupRole, OpId, Problem, Schedule};
 
-/// A schedule as far as it counts.
+/// A schedule as far as it counts: times from 0 on, groups renamed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Program {
+pub(super) struct NormalizedSchedule {
     interval: i64,
     /// Issue cycles; the earliest is 0.
     times: Vec<i64>,
@@ -31,25 +31,25 @@ pub(super) struct Program {
 /// Orders of sub-tiles that are looked at: all of five.
 const MOST_IMAGES: usize = 120;
 
-impl Program {
-    pub(super) fn new(problem: &Problem, interval: i64, times: &[i64], groups: &[GroupId]) -> Program {
+impl NormalizedSchedule {
+    pub(super) fn new(problem: &Problem, interval: i64, times: &[i64], groups: &[GroupId]) -> NormalizedSchedule {
         let first = times.iter().min().copied().unwrap_or(0);
         let times = times.iter().map(|t| t - first).collect();
-        Program { interval, times, ranks: (0..groups.len()).collect(), groups: renamed(problem, groups) }
+        NormalizedSchedule { interval, times, ranks: (0..groups.len()).collect(), groups: renamed(problem, groups) }
     }
 
-    pub(super) fn of(problem: &Problem, schedule: &Schedule) -> Program {
+    pub(super) fn of(problem: &Problem, schedule: &Schedule) -> NormalizedSchedule {
         let times: Vec<i64> = schedule.placements.iter().map(|p| p.cycle.0).collect();
         let groups: Vec<GroupId> = schedule.placements.iter().map(|p| p.group).collect();
-        Program::new(problem, schedule.interval.0, &times, &groups)
+        NormalizedSchedule::new(problem, schedule.interval.0, &times, &groups)
     }
 
-    /// The program and what becomes of it when interchangeable sub-tiles change places. Where sub-tiles have groups of
+    /// The schedule and what becomes of it when interchangeable sub-tiles change places. Where sub-tiles have groups of
     /// their own, some of these may be none that can be.
-    pub(super) fn images(self, problem: &Problem) -> Vec<Program> {
+    pub(super) fn images(self, problem: &Problem) -> Vec<NormalizedSchedule> {
         let mut images = vec![self];
         let swaps = symmetry::swaps(problem.graph());
-        let mut known: BTreeSet<Program> = images.iter().cloned().collect();
+        let mut known: BTreeSet<NormalizedSchedule> = images.iter().cloned().collect();
         let mut next = 0;
         while next < images.len() {
             for swap in &swaps {
@@ -63,7 +63,7 @@ impl Program {
         images
     }
 
-    /// The first operations of interchangeable sub-tiles that may change places in this program, those that issue first
+    /// The first operations of interchangeable sub-tiles that may change places in this schedule, those that issue first
     /// in it first.
     pub(super) fn alike(&self, problem: &Problem) -> Vec<(OpId, OpId)> {
         let mut alike = Vec::new();
@@ -78,9 +78,9 @@ impl Program {
     }
 
     /// Each operation's work is done by the one that takes its place.
-    fn swapped(&self, problem: &Problem, map: &[OpId]) -> Program {
+    fn swapped(&self, problem: &Problem, map: &[OpId]) -> NormalizedSchedule {
         let groups: Vec<GroupId> = map.iter().map(|to| self.groups[to.index()]).collect();
-        Program {
+        NormalizedSchedule {
             interval: self.interval,
             times: map.iter().map(|to| self.times[to.index()]).collect(),
             ranks: map.iter().map(|to| self.ranks[to.index()]).collect(),
@@ -108,7 +108,7 @@ impl Program {
     }
 
     /// Returns whether the two differ in nothing that is compared.
-    pub(super) fn is_like(&self, other: &Program, scope: &Scope) -> bool {
+    pub(super) fn is_like(&self, other: &NormalizedSchedule, scope: &Scope) -> bool {
         let pair = |pair: &Pair| {
             let together = self.together(pair);
             let ordered = together || pair.share_unit;

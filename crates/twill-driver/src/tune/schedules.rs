@@ -11,7 +11,7 @@ use twill_graph::{Cycles, Outcome, Report, Schedule, Status, WarpAssignment};
 
 /// What was found for the loops of a kernel, and its file.
 #[derive(Clone)]
-pub(super) struct Found {
+pub(super) struct KernelSchedules {
     pub(super) loops: Vec<Report<Verified<Schedule>>>,
     /// Of a kernel without a schedule for each loop.
     pub(super) status: Status,
@@ -27,11 +27,11 @@ pub(super) struct Found {
 pub(super) enum Preferred {
     /// Groups compute less between MMAs ([`latency_padding`]).
     PaddedLatencies,
-    /// Sub-tiles start their MMAs in one order and in mma_batches ([`mma_batches`]).
+    /// Sub-tiles start their MMAs in one order and in batches ([`mma_batches`]).
     MmaBatches,
 }
 
-impl Found {
+impl KernelSchedules {
     /// Cycles that groups compute between MMAs, of all loops; `None` without a schedule for each.
     pub(super) fn between(&self, problems: &Loops<LoopProblem>) -> Option<i64> {
         let each = self.loops.iter().zip(&problems.loops);
@@ -44,7 +44,7 @@ impl Found {
 
     /// What is proved of other schedules of the same intervals holds for these, and what was proved of a machine that does less
     /// does not.
-    fn take_proofs(&mut self, others: &Found) {
+    fn take_proofs(&mut self, others: &KernelSchedules) {
         for (own, other) in self.loops.iter_mut().zip(&others.loops) {
             let is_proved = other.outcome.status() == Status::Optimal;
             if let Some(schedule) = own.outcome.schedule().cloned() {
@@ -61,7 +61,7 @@ pub(super) fn find(
     problems: &Loops<LoopProblem>,
     session: &mut Session<'_>,
     started: Instant,
-) -> Result<Found, Error> {
+) -> Result<KernelSchedules, Error> {
     let input = &request.input.name;
     let reading = started.elapsed().as_secs_f64() / problems.loops.len().max(1) as f64;
     if let Some(kernel) = siblings::problem(request, problems)? {
@@ -73,7 +73,13 @@ pub(super) fn find(
         report.phases.clear();
         report.loops.iter_mut().for_each(|own| own.phases.clear());
         let json = KernelScheduleFile::new(&kernel, &report).to_json() + "\n";
-        return Ok(Found { status: report.outcome.status(), loops: report.loops, json, naive, preferred: None });
+        return Ok(KernelSchedules {
+            status: report.outcome.status(),
+            loops: report.loops,
+            json,
+            naive,
+            preferred: None,
+        });
     }
     let mut loops = Vec::new();
     for one in &problems.loops {
@@ -87,7 +93,7 @@ pub(super) fn find(
     let each = problems.loops.iter().zip(&loops);
     let json = crate::json(each.map(|(p, r)| schedule_file(p, r)));
     let infeasible = loops.iter().any(|r| r.outcome.status() == Status::Infeasible);
-    Ok(Found {
+    Ok(KernelSchedules {
         status: if infeasible { Status::Infeasible } else { Status::Unknown },
         loops,
         json,
@@ -104,10 +110,10 @@ pub(super) fn with_padded_latencies(
     source: &Source,
     assignments: &[WarpAssignment],
     problems: &Loops<LoopProblem>,
-    found: &Found,
+    found: &KernelSchedules,
     session: &mut Session<'_>,
     started: Instant,
-) -> Result<Vec<(Loops<LoopProblem>, Found)>, Error> {
+) -> Result<Vec<(Loops<LoopProblem>, KernelSchedules)>, Error> {
     let mut all = Vec::new();
     let Some(mut least) = found.between(problems).filter(|between| *between > 0) else { return Ok(all) };
     let is_only = problems.loops.len() == 1;
@@ -141,15 +147,15 @@ pub(super) fn with_padded_latencies(
     Ok(all)
 }
 
-/// As far as the session's time goes, schedules of the same interval whose sub-tiles start their MMAs in mma_batches: one for
-/// each order in which there is one, of those orders that leave the fewest hand-overs exposed.
+/// As far as the session's time goes, schedules of the same interval whose sub-tiles start their MMAs in batches: one for
+/// each order in which there is one, of those orders that leave the fewest handoffs exposed.
 pub(super) fn in_batches(
     request: &Request,
     problems: &Loops<LoopProblem>,
-    found: &Found,
+    found: &KernelSchedules,
     session: &mut Session<'_>,
     started: Instant,
-) -> Result<Vec<(Loops<LoopProblem>, Found)>, Error> {
+) -> Result<Vec<(Loops<LoopProblem>, KernelSchedules)>, Error> {
     let mut all = Vec::new();
     let ([one], &[Some(interval)]) = (problems.loops.as_slice(), found.intervals().as_slice()) else { return Ok(all) };
     let work = session.search.budget.work.map_or(THRESHOLDS.padded_work, |work| work.min(THRESHOLDS.padded_work));

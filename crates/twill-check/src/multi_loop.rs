@@ -10,7 +10,7 @@ use twill_graph::{GroupId, GroupRole, LoopOperation, MultiLoopProblem, Schedule,
 
 /// A broken statement about the resources that loops share.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum KernelViolation {
+pub enum MultiLoopViolation {
     /// Not one schedule a loop.
     #[error("{schedules} schedules for {loops} loops")]
     Loops {
@@ -93,14 +93,14 @@ fn why(reason: TieReason) -> &'static str {
 
 /// Schedules of several loops that do not hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Error)]
-pub struct RejectedKernel {
+pub struct RejectedLoops {
     /// Loops whose schedules do not hold by themselves, by name.
     pub loops: Vec<(String, Rejected)>,
     /// The broken statements about shared resources.
-    pub shared: Vec<KernelViolation>,
+    pub shared: Vec<MultiLoopViolation>,
 }
 
-impl fmt::Display for RejectedKernel {
+impl fmt::Display for RejectedLoops {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts: Vec<String> = self.loops.iter().map(|(name, rejected)| format!("{name}: {rejected}")).collect();
         if !self.shared.is_empty() {
@@ -115,15 +115,15 @@ impl fmt::Display for RejectedKernel {
 ///
 /// # Errors
 /// Everything that is broken.
-pub fn verify_kernel(
+pub fn verify_multi_loop(
     kernel: &MultiLoopProblem,
     groups: &[WarpGroup],
     schedules: Vec<Schedule>,
-) -> Result<Vec<Verified<Schedule>>, RejectedKernel> {
-    let mut rejected = RejectedKernel::default();
+) -> Result<Vec<Verified<Schedule>>, RejectedLoops> {
+    let mut rejected = RejectedLoops::default();
     if schedules.len() != kernel.loops().len() {
         let (schedules, loops) = (schedules.len(), kernel.loops().len());
-        rejected.shared.push(KernelViolation::Loops { schedules, loops });
+        rejected.shared.push(MultiLoopViolation::Loops { schedules, loops });
         return Err(rejected);
     }
     let mut verified = Vec::new();
@@ -142,14 +142,14 @@ pub fn verify_kernel(
     if rejected.shared.is_empty() { Ok(verified) } else { Err(rejected) }
 }
 
-fn check_ties(kernel: &MultiLoopProblem, schedules: &[Verified<Schedule>], broken: &mut Vec<KernelViolation>) {
+fn check_ties(kernel: &MultiLoopProblem, schedules: &[Verified<Schedule>], broken: &mut Vec<MultiLoopViolation>) {
     let group = |o: LoopOperation| schedules[o.index].placement(o.op).group;
     let name = |o: LoopOperation| kernel.operation(o).name.clone();
     let title = |o: LoopOperation| kernel.loops()[o.index].graph().name().to_owned();
     for tie in kernel.ties() {
         let Some((&one, others)) = tie.operations.split_first() else { continue };
         for &other in others.iter().filter(|&&o| group(o) != group(one)) {
-            broken.push(KernelViolation::Tie {
+            broken.push(MultiLoopViolation::Tie {
                 one: name(one),
                 one_loop: title(one),
                 one_group: group(one),
@@ -166,30 +166,30 @@ fn check_groups(
     kernel: &MultiLoopProblem,
     groups: &[WarpGroup],
     schedules: &[Verified<Schedule>],
-    broken: &mut Vec<KernelViolation>,
+    broken: &mut Vec<MultiLoopViolation>,
 ) {
     let out_of_order = groups.windows(2).filter(|pair| pair[0].id >= pair[1].id);
-    broken.extend(out_of_order.map(|pair| KernelViolation::Order { group: pair[1].id }));
+    broken.extend(out_of_order.map(|pair| MultiLoopViolation::Order { group: pair[1].id }));
     let mut used = BTreeSet::new();
     for (problem, schedule) in kernel.loops().iter().zip(schedules) {
         let graph = || problem.graph().name().to_owned();
         for &of_loop in &schedule.groups {
             used.insert(of_loop.id);
             match groups.iter().find(|g| g.id == of_loop.id) {
-                None => broken.push(KernelViolation::Unlisted { graph: graph(), group: of_loop.id }),
+                None => broken.push(MultiLoopViolation::Unlisted { graph: graph(), group: of_loop.id }),
                 Some(&common) if common != of_loop => {
-                    broken.push(KernelViolation::Differs { graph: graph(), of_loop, common });
+                    broken.push(MultiLoopViolation::Differs { graph: graph(), of_loop, common });
                 }
                 Some(_) => {}
             }
         }
     }
-    broken.extend(groups.iter().filter(|g| !used.contains(&g.id)).map(|g| KernelViolation::Idle { group: g.id }));
+    broken.extend(groups.iter().filter(|g| !used.contains(&g.id)).map(|g| MultiLoopViolation::Idle { group: g.id }));
 }
 
 /// `Σ_g 32 · warps(g) · r_g` over the common groups. The machine pays for its fixed groups whether
 /// they are used or not.
-fn check_file(kernel: &MultiLoopProblem, groups: &[WarpGroup], broken: &mut Vec<KernelViolation>) {
+fn check_file(kernel: &MultiLoopProblem, groups: &[WarpGroup], broken: &mut Vec<MultiLoopViolation>) {
     let Some(resources) = kernel.loops().first().map(twill_graph::Problem::resources) else { return };
     let registers = |warps: u32, each: u32| 32 * u128::from(warps) * u128::from(each);
     let fixed = [resources.variable_latency_group, resources.issue_group];
@@ -199,6 +199,6 @@ fn check_file(kernel: &MultiLoopProblem, groups: &[WarpGroup], broken: &mut Vec<
     let available = resources.registers.words;
     if required > u128::from(available) {
         let required = saturate::<u64>(required);
-        broken.push(KernelViolation::RegisterFile { required, available });
+        broken.push(MultiLoopViolation::RegisterFile { required, available });
     }
 }

@@ -9,7 +9,7 @@ use crate::bounds;
 use crate::constraints::{self, assignment, handoff, registers, symmetry};
 use crate::encoding::storage::Cap;
 use crate::encoding::{Candidate, Common, Encoding, Question, Stages};
-use crate::engine::{Answer, Engine};
+use crate::engine::{Engine, SatResult};
 use crate::limits::Meter;
 use crate::proof_log::Log;
 use crate::theory::{Bound, Node};
@@ -105,9 +105,9 @@ impl<'p> Joint<'p> {
     pub(super) fn solve(&mut self, assumptions: &[Lit]) -> JointReply {
         loop {
             let assignment = match self.engine().solve(assumptions) {
-                Answer::Unsatisfiable => return JointReply::None,
-                Answer::Stopped => return JointReply::Stopped,
-                Answer::Satisfiable(assignment) => Rc::new(assignment),
+                SatResult::Unsatisfiable => return JointReply::None,
+                SatResult::Stopped => return JointReply::Stopped,
+                SatResult::Satisfiable(assignment) => Rc::new(assignment),
             };
             let candidates: Candidates = self.parts.iter().map(|p| p.candidate(Rc::clone(&assignment))).collect();
             let mut broken = false;
@@ -200,14 +200,14 @@ impl<'p> Joint<'p> {
 
 /// The answer for one vector of intervals.
 pub(super) enum JointVerdict<'p> {
-    Found(Box<JointFound<'p>>),
+    Found(Box<JointSolution<'p>>),
     /// Proved that there is none, with any number of stages.
     Excluded(RejectionReason),
     Stopped,
 }
 
 /// Schedules at the vector, and the encoding of bounded stages they answer.
-pub(super) struct JointFound<'p> {
+pub(super) struct JointSolution<'p> {
     pub(super) joint: Joint<'p>,
     pub(super) candidates: Candidates,
     /// Fewer stages, of the loop that has most, are proved impossible.
@@ -251,7 +251,7 @@ pub(super) fn ask<'p>(
             JointReply::Stopped => return JointVerdict::Stopped,
             JointReply::None => {}
             JointReply::Found(candidates) => {
-                let found = JointFound { joint, candidates, fewest_stages: true };
+                let found = JointSolution { joint, candidates, fewest_stages: true };
                 let found = match stages {
                     Stages::Any => fewest_stages(kernel, classes, intervals, found, least.max(FEW_STAGES + 1), meter),
                     Stages::AtMost(_) | Stages::Exactly(_) => Some(found),
@@ -311,16 +311,16 @@ fn fewest_stages<'p>(
     kernel: &'p MultiLoopProblem,
     classes: &Classes,
     intervals: &[i64],
-    found: JointFound<'p>,
+    found: JointSolution<'p>,
     least: u32,
     meter: &Meter,
-) -> Option<JointFound<'p>> {
+) -> Option<JointSolution<'p>> {
     let stages = super::objective::stages(&found.joint, &found.candidates);
     let used = saturate::<u32>(stages);
     for stages in least..=used {
         let Some(mut joint) = Joint::new(kernel, classes, intervals, Stages::AtMost(stages), meter) else { continue };
         match joint.solve(&[]) {
-            JointReply::Found(candidates) => return Some(JointFound { joint, candidates, fewest_stages: true }),
+            JointReply::Found(candidates) => return Some(JointSolution { joint, candidates, fewest_stages: true }),
             JointReply::None => {}
             // Asked again with more work, unless this was all there is.
             JointReply::Stopped if meter.stopped().is_none() => return None,
@@ -330,7 +330,7 @@ fn fewest_stages<'p>(
                 let placed: Vec<Lit> =
                     (0..).zip(&found.candidates).flat_map(|(k, candidate)| placed(&mut joint, k, candidate)).collect();
                 let JointReply::Found(candidates) = meter.unhindered(|| joint.solve(&placed)) else { return None };
-                return Some(JointFound { joint, candidates, fewest_stages: false });
+                return Some(JointSolution { joint, candidates, fewest_stages: false });
             }
         }
     }

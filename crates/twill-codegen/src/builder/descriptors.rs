@@ -1,0 +1,62 @@
+//! The descriptors of TMA that a program declares.
+
+use crate::builder::kernel::KernelBuilder;
+use crate::error::Error;
+use crate::ir::{Amount, Descriptor, DescriptorId, Matrix};
+use twill_triton::mlir::{Definition, OperationId, Type, ValueId};
+
+impl KernelBuilder<'_> {
+    /// The descriptor of a parameter for blocks of a shape.
+    pub fn descriptor(&mut self, value: ValueId, block: &[u64], id: OperationId) -> Result<DescriptorId, Error> {
+        let Definition::Argument { block: of, .. } = self.module.definition(value) else {
+            return Err(self.unsupported(
+                id,
+                "tensor descriptors that are made inside the kernel",
+                "pass the descriptor as an argument",
+            ));
+        };
+        debug_assert_eq!(of, self.block);
+        let parameter = self.module.value(value).name.clone();
+        let element = match self.module.type_of(value) {
+            Type::TensorDescriptor(block) => block.element().clone(),
+            other => other.clone(),
+        };
+        Ok(self.described(parameter, block, element, None))
+    }
+
+    /// The descriptor of a matrix behind a pointer for blocks of a shape.
+    pub fn matrix_descriptor(&mut self, tile: &twill_triton::kernel::MatrixTile, block: &[u64]) -> DescriptorId {
+        use twill_triton::kernel::Amount as Known;
+        let matrix = &tile.matrix;
+        let name = |value: ValueId| self.module.value(value).name.clone();
+        let amount = |known: Known| match known {
+            Known::Argument(value) => Amount::Parameter(name(value)),
+            Known::Constant(number) => Amount::Constant(number),
+        };
+        let element = match self.module.type_of(matrix.base) {
+            Type::Pointer { pointee, .. } => (**pointee).clone(),
+            other => other.clone(),
+        };
+        let (parameter, extents) = (name(matrix.base), matrix.extents.map(amount));
+        let natural = tile.natural.iter().map(|value| name(*value)).collect();
+        let matrix = Matrix { extents, stride: amount(matrix.stride), natural };
+        self.described(parameter, block, element, Some(matrix))
+    }
+
+    fn described(&mut self, parameter: String, block: &[u64], element: Type, matrix: Option<Matrix>) -> DescriptorId {
+        let alike = |d: &Descriptor| d.parameter == parameter && d.block == block;
+        let found = self.program.descriptors.iter().position(|d| alike(d) && d.matrix == matrix);
+        let others = self.program.descriptors.iter().filter(|d| alike(d)).count();
+        let position = found.unwrap_or_else(|| {
+            let extents: Vec<String> = block.iter().map(u64::to_string).collect();
+            let mut name = format!("{parameter}_{}", extents.join("x"));
+            if others > 0 {
+                // The same tensor seen as another matrix.
+                name = format!("{name}_{others}");
+            }
+            self.program.descriptors.push(Descriptor { name, parameter, block: block.to_vec(), element, matrix });
+            self.program.descriptors.len() - 1
+        });
+        DescriptorId::at(position)
+    }
+}

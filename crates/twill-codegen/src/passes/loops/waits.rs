@@ -1,0 +1,107 @@
+//! Waits of a group: at barriers, and for its own MMAs and stores; and its arrivals.
+
+use super::LoopBuilder;
+use crate::builder::group::{InFlightMma, iterations_before};
+use crate::error::Error;
+use crate::ir::Op;
+use crate::ir::VariableId;
+use crate::passes::steps::program::{Barrier, Iteration};
+use twill_graph::OpId;
+use twill_graph::saturate;
+
+impl LoopBuilder<'_, '_> {
+    pub(super) fn wait(&mut self, barrier: Barrier, iteration: Iteration) -> Result<(), Error> {
+        let Some(id) = self.reader.barrier(self.index, barrier) else { return Ok(()) };
+        let (buffer, previous) = match barrier {
+            Barrier::Full { buffer, .. } => (buffer, false),
+            Barrier::Empty { buffer } => (buffer, true),
+        };
+        let at = self.begin_ring(buffer);
+        let known = self.reader.group.slots.get(&at).and_then(|t| t.latest);
+        if previous {
+            let next = self.reader.group.slots[&at].next;
+            self.reader.group.act(Op::MbarrierWait { barrier: id, at: next, previous });
+            return Ok(());
+        }
+        match known.and_then(|latest| iterations_before(iteration, latest)) {
+            // What stands where the next value will: the phase before that.
+            Some(0) if self.is_single_in_tensor(buffer) => {
+                let next = self.reader.group.slots[&at].next;
+                self.reader.group.act(Op::MbarrierWait { barrier: id, at: next, previous: true });
+            }
+            // Another value of the same slot.
+            Some(age) if age >= 0 => {
+                let age = saturate::<usize>(age);
+                let at = self.reader.group.slots[&at].at[age];
+                self.reader.group.act(Op::MbarrierWait { barrier: id, at, previous });
+            }
+            _ => {
+                let next = self.reader.group.slots[&at].next;
+                self.reader.group.act(Op::MbarrierWait { barrier: id, at: next, previous });
+                self.take_slot(buffer, iteration);
+            }
+        }
+        if let Barrier::Full { value, .. } = barrier {
+            self.stamp_completed(value, iteration);
+        }
+        if self.copied_by_threads(buffer) {
+            self.reader.group.act(Op::FenceProxyAsync);
+        }
+        Ok(())
+    }
+
+    pub(super) fn arrive(&mut self, barrier: Barrier, iteration: Iteration) -> Result<(), Error> {
+        let Some((barrier, at)) = self.signal(barrier, iteration)? else { return Ok(()) };
+        // Who starts MMAs does nothing else: the unit arrives when those so far are done.
+        let is_issuer = self.reader.lowering.is_issuer(self.reader.group.id);
+        self.reader.group.act(if is_issuer {
+            Op::Tcgen05Commit(vec![(barrier, at)])
+        } else {
+            Op::MbarrierArrive { barrier, at }
+        });
+        Ok(())
+    }
+
+    /// Waits for an asynchronous operation of the group, if it may still run.
+    pub(super) fn wait_for(&mut self, op: OpId, iteration: Iteration) {
+        let same = |at: Iteration| iterations_before(at, iteration) == Some(0);
+        if let Some(position) = self.reader.group.stores.iter().position(|(o, it)| *o == op && same(*it)) {
+            let done: Vec<_> = self.reader.group.stores.drain(..=position).collect();
+            let left = twill_graph::narrow(self.reader.group.stores.len());
+            self.reader.group.act(Op::TmaStoreWait(left));
+            done.into_iter().for_each(|(op, iteration)| self.stamp_completed(op, iteration));
+            return;
+        }
+        if let Some(position) = self.reader.group.in_flight.iter().position(|f| f.op == op && same(f.iteration)) {
+            self.wgmma_wait_up_to(position);
+        }
+    }
+
+    pub(super) fn wgmma_wait_up_to(&mut self, position: usize) {
+        let done: Vec<InFlightMma> = self.reader.group.in_flight.drain(..=position).collect();
+        let left = &self.reader.group.in_flight;
+        let pending = left.iter().map(|f| f.weight).sum();
+        let (mut completed, mut in_flight): (Vec<VariableId>, Vec<VariableId>) = (Vec::new(), Vec::new());
+        for flight in &done {
+            let goes_on = left.iter().any(|f| f.result == flight.result);
+            let list = if goes_on { &mut in_flight } else { &mut completed };
+            if !list.contains(&flight.result) {
+                list.push(flight.result);
+            }
+        }
+        for operand in done.iter().flat_map(|f| &f.operands) {
+            let in_use = left.iter().any(|f| f.operands.contains(operand));
+            if !in_use && !completed.contains(operand) {
+                completed.push(*operand);
+            }
+        }
+        self.reader.group.act(Op::WgmmaWait { pending, completed, in_flight });
+        done.into_iter().for_each(|flight| self.stamp_completed(flight.op, flight.iteration));
+    }
+
+    pub(super) fn wgmma_wait_all(&mut self) {
+        if let Some(last) = self.reader.group.in_flight.len().checked_sub(1) {
+            self.wgmma_wait_up_to(last);
+        }
+    }
+}
