@@ -20,11 +20,11 @@ from bench.gpu.rows import ROWS, Row
 ALONE = ", kernel alone"
 
 
-def amounts(example: str, tile: dict, row: Row) -> tuple[int, list[float]]:
-    """Programs of a row's grid, and trips of each loop, the mean over programs."""
+def amounts(example: str, tile: dict, row: Row) -> tuple[list[int], list[float]]:
+    """Programs of a row's grid along each axis, and trips of each loop, the mean over programs."""
     shape = row.shape
     if example == "attention_backward":
-        programs = shape["batch"] * shape["heads"] * shape["length"] // tile["BLOCK_N"]
+        programs = [shape["length"] // tile["BLOCK_N"], shape["batch"] * shape["heads"]]
         return programs, [shape["length"] // tile["BLOCK_M"]]
     programs, trips = sweep.amounts({"constants": tile}, row)
     if shape.get("causal"):

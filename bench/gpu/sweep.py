@@ -144,13 +144,13 @@ def gpu_of(machine: str, twill: str, sustained: bool) -> object:
     return LAUNCH.Gpu.of(numbers, sustained)
 
 
-def amounts(kernel: dict, row: Row) -> tuple[int, list[int]]:
-    """Programs of a row's grid, and trips of the loop."""
+def amounts(kernel: dict, row: Row) -> tuple[list[int], list[int]]:
+    """Programs of a row's grid along each axis, and trips of the loop."""
     shape, tile = row.shape, kernel["constants"]
     if "M" in shape:
-        programs = (shape["M"] // tile["BLOCK_M"]) * (shape["N"] // tile["BLOCK_N"])
+        programs = [shape["M"] // tile["BLOCK_M"], shape["N"] // tile["BLOCK_N"]]
         return programs, [shape["K"] // tile["BLOCK_K"]]
-    programs = shape["batch"] * shape["heads"] * shape["length"] // tile["BLOCK_M"]
+    programs = [shape["length"] // tile["BLOCK_M"], shape["batch"] * shape["heads"]]
     return programs, [shape["length"] // tile["BLOCK_N"]]
 
 

@@ -13,7 +13,11 @@ from twill_gpu.sweeping.amounts import amounts_of
 from twill_gpu.sweeping.launch_time import LAUNCH_MILLISECONDS, Gpu, fastest_first, milliseconds
 
 SIMULATED = {"iterations": [100, 50], "tile": 1000, "start": 500}
-PERSISTENT = {"kind": "persistent", "cta_coarsening": [1, 1, 1], "ctas_per_sm": 1}
+COUNTS = json.loads((EXAMPLES.parent / "tests" / "runtime" / "cta_counts.json").read_text())
+"""The `ctas` of kernel.json, of a persistent kernel in linear order and of one in serpentine order."""
+PERSISTENT = {"kind": "persistent", "cta_coarsening": [1, 1, 1], "ctas_per_sm": 1, "ctas": COUNTS["persistent"]}
+SERPENTINE = PERSISTENT | {"ctas": COUNTS["serpentine"]}
+ONE_PER_PROGRAM = {"kind": "one_per_program", "cta_coarsening": [1, 1, 1], "ctas_per_sm": 1}
 
 
 FOUR = Gpu(multiprocessors=4, clock_mhz=1000.0)
@@ -31,11 +35,12 @@ def test_tiles_come_in_waves():
     assert cycles(8, [10, 2]) == 500 + 2 * 2100
     assert cycles(8, [10, 2], PERSISTENT | {"cta_coarsening": [2, 1, 1]}) == 2600
     # Without CTAs that go from tile to tile, each begins anew.
-    assert cycles(8, [10, 2], PERSISTENT | {"kind": "one_per_program"}) == 2 * 2600
-    # Serpentine order, while what idles is less than an iteration: nothing of eight, two of eight for ten iterations.
-    assert cycles(8, [10, 2], PERSISTENT | {"serpentine": 2}) == 500 + 2 * 2100
-    assert cycles(6, [10, 2], PERSISTENT | {"serpentine": 2}) == 2 * 2600
-    assert cycles(6, [3, 0], PERSISTENT | {"serpentine": 2}) == 500 + 2 * 1300
+    assert cycles(8, [10, 2], ONE_PER_PROGRAM) == 2 * 2600
+    # Serpentine order, where pairs of waves are whole swizzle groups of two columns: 4 × 2 tiles on four CTAs; 4 × 3 are not.
+    assert cycles([4, 2], [10, 2], SERPENTINE) == 500 + 2 * 2100
+    assert cycles([4, 3], [10, 2], SERPENTINE) == 3 * 2600
+    # Three waves become four, so that there are pairs: 12 tiles on three CTAs.
+    assert cycles([6, 2], [3, 0], SERPENTINE) == 500 + 4 * 1300
 
 
 def test_machine_code_is_preferred():
@@ -91,8 +96,8 @@ def test_numbers_of_machines():
 
 
 def test_amounts_by_expressions():
-    amounts = amounts_of("3 * (100 / BLOCK_M) - 1", "100 // BLOCK_N, 7")
-    assert amounts({"BLOCK_M": 64, "BLOCK_N": 32}) == (5, [3, 7])
+    amounts = amounts_of("3 * (100 / BLOCK_M) - 1, 16", "100 // BLOCK_N, 7")
+    assert amounts({"BLOCK_M": 64, "BLOCK_N": 32}) == ([5, 16], [3, 7])
     for text in ("BLOCK_M +", "__import__('os')", "BLOCK_M ** 9", "1.5", "'a'", "(" * 10_000, "a.b", "[1]"):
         with pytest.raises(InputError):
             amounts_of(text, "1")({"BLOCK_M": 64})

@@ -1,7 +1,7 @@
 //! The passes from the schedules of a kernel's loops to its warp program, in order.
 //!
-//! Each pass takes the program as the passes before it left it, and says in its file what holds before and after it. A program
-//! can be printed after any of them ([`lower_observed`], `twill compile --print-after`).
+//! Each pass takes the program as the passes before it left it, and says in its file what holds before and after it. Builds
+//! with debug assertions check after each that the program is [`well_formed`]. It can be printed after any of them ([`lower_observed`], `twill compile --print-after`).
 
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::source::ScheduledLoop;
@@ -13,7 +13,7 @@ use crate::passes::{
     issue_mmas_ahead, legalize, multicast, partial_sums, pingpong, place_barriers, producers, structure_returns,
     tile_scheduler,
 };
-use crate::verify::{Checked, check};
+use crate::verify::{Checked, check, well_formed};
 use twill_triton::Kernel;
 
 /// A step from schedules to a warp program.
@@ -124,6 +124,7 @@ fn run_passes(
     let mut builder = KernelBuilder::new(kernel, loops, options, fallback)?;
     for pass in PASSES {
         (pass.run)(&mut builder)?;
+        debug_assert_eq!(well_formed(&builder.program), Ok(()), "after {}", pass.name);
         after(pass, &builder.program);
     }
     Ok(builder.program)

@@ -3,12 +3,14 @@
 mod cluster;
 mod protocol;
 mod registers;
+mod structure;
 
 use crate::error::Error;
 use crate::ir::Detail;
 use crate::ir::WarpProgram;
 use std::ops::Deref;
 use std::time::Instant;
+pub use structure::well_formed;
 use twill_check::protocol::{Limits, Proof, ProtocolError, verify};
 
 /// Warp programs of a kernel whose barriers are proved to be enough, in whatever order groups and asynchronous units

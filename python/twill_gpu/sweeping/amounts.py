@@ -11,9 +11,10 @@ from .launch_time import Amounts
 
 
 def amounts_of(programs: str, trips: str) -> Callable[[Mapping[str, object]], Amounts]:
-    """Amounts by constexprs, from expressions such as `16 * 4096 // BLOCK_M` and, a comma between loops, `4096 // BLOCK_N`."""
-    count, loops = _expression(programs), [_expression(one) for one in trips.split(",")]
-    return lambda constexprs: (count(constexprs), [one(constexprs) for one in loops])
+    """Amounts by constexprs, from expressions with a comma between axes of the grid, such as `4096 // BLOCK_M, 16`, and
+    with a comma between loops, such as `4096 // BLOCK_N`."""
+    axes, loops = ([_expression(one) for one in text.split(",")] for text in (programs, trips))
+    return lambda constexprs: ([one(constexprs) for one in axes], [one(constexprs) for one in loops])
 
 
 _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {

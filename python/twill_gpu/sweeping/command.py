@@ -82,8 +82,8 @@ def parser() -> Parser:
     add("--solve", type=int, default=5, metavar="K", help="solve until the best K are certain [default: 5]")
     add(
         "--programs",
-        metavar="EXPRESSION",
-        help="programs of the grid, such as '16 * 4096 / BLOCK_M' (/ rounds up, // down): with --trips, kernels are "
+        metavar="EXPRESSIONS",
+        help="programs along each axis of the grid, such as '4096 / BLOCK_M, 16' (/ rounds up, // down): with --trips, kernels are "
         "generated, simulated and ranked by the time of a launch",
     )
     add(

@@ -6,6 +6,7 @@ Plain data in, plain data out, and nothing imported of the package: the benchmar
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -16,8 +17,8 @@ LAUNCH_MILLISECONDS = 0.002
 TIE = 0.01
 """Predicted times that are apart by no more than this part say nothing of which is less."""
 
-Amounts = tuple[int, Sequence[int]]
-"""Programs of the grid, and trip counts of the kernel's loops."""
+Amounts = tuple["int | Sequence[int]", Sequence[int]]
+"""Programs of the grid, in all or along each axis, and trip counts of the kernel's loops."""
 
 Item = TypeVar("Item")
 
@@ -74,6 +75,7 @@ def milliseconds(kernel: Mapping[str, Any], amounts: Amounts, gpu: Gpu) -> float
     if simulated is None:
         return None
     programs, trips = amounts
+    grid_extents = [programs] if isinstance(programs, int) else list(programs)
     work = simulated.get("sass") or simulated["iterations"]
     if len(trips) != len(work):
         raise ValueError(f"the kernel has {len(work)} loops, and there are {len(trips)} trip counts")
@@ -81,15 +83,14 @@ def milliseconds(kernel: Mapping[str, Any], amounts: Amounts, gpu: Gpu) -> float
     # Tiles that neighbours share are loaded once for several of them; the rest bounds an iteration as work does.
     own = [one.get("global", 0) - one.get("common", 0) for one in traffic]
     iterations = [max(cycles, bytes_ / gpu.l2_bytes_per_cycle) for cycles, bytes_ in zip(work, own)]
-    tiles = -(-programs // math.prod(grid["cta_coarsening"]))
-    most = gpu.multiprocessors * grid["ctas_per_sm"]
-    waves = -(-tiles // most)
-    of_one = waves * grid["ctas_per_sm"]
-    # Where loops differ, tiles go in serpentine order while that idles for less than an iteration: `ctas` of
-    # kernel.json says it by columns of tiles, which are as many as iterations here.
-    persists = "serpentine" not in grid or (waves * most - tiles) * sum(trips) < waves * most
+    # Of a grid without programs, time is that of one.
+    extents = [max(1, -(-count // coarsening)) for count, coarsening in zip([*grid_extents, 1, 1], grid["cta_coarsening"])]
+    tiles = math.prod(extents)
+    resident = gpu.multiprocessors * grid["ctas_per_sm"]
+    ctas = cta_count(grid.get("ctas", []), resident, extents)
+    of_one = -(-tiles // min(ctas, resident)) * grid["ctas_per_sm"]
     # CTAs that are launched one after another each begin anew.
-    starts = 1 if grid["kind"] == "persistent" and persists else of_one
+    starts = 1 if grid["kind"] == "persistent" and ctas <= resident else of_one
     loops = sum(count * cycles for count, cycles in zip(trips, iterations))
     cycles = starts * simulated["start"] + of_one * (simulated["tile"] + loops)
 
@@ -97,6 +98,39 @@ def milliseconds(kernel: Mapping[str, Any], amounts: Amounts, gpu: Gpu) -> float
         return float(tiles * sum(count * one.get(name, 0) for count, one in zip(trips, traffic)) / cycles)
 
     return float(cycles / gpu.clock(rate("flop"), rate("global")) / 1000 + LAUNCH_MILLISECONDS)
+
+
+def cta_count(counts: Sequence[Mapping[str, Any]], resident: int, extents: Sequence[int]) -> int:
+    """CTAs of a launch over tiles of these extents, `resident` of which run at once: by the first of the counts of
+    kernel.json whose condition holds, else one for each tile."""
+    names = {"tiles": math.prod(extents), "resident": resident, "columns": extents[0], "rows": extents[1]}
+    for count in counts if names["tiles"] else ():
+        names["waves"] = value_of(count["waves"], names)
+        if "if" not in count or value_of(count["if"], names):
+            return value_of(count["ctas"], names)
+    return names["tiles"]
+
+
+OPERATORS: Mapping[str, Callable[[int, int], int]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.floordiv,
+    "%": operator.mod,
+    "min": min,
+    "==": operator.eq,
+    "<": operator.lt,
+    "and": lambda a, b: a and b,
+    "or": lambda a, b: a or b,
+}
+
+
+def value_of(formula: Any, names: Mapping[str, int]) -> int:
+    """A formula of kernel.json: a number, a name, or an operator and its two operands."""
+    if isinstance(formula, list):
+        symbol, a, b = formula
+        return OPERATORS[symbol](value_of(a, names), value_of(b, names))
+    return names[formula] if isinstance(formula, str) else int(formula)
 
 
 def of_kernel(kernel: Mapping[str, Any]) -> dict[str, Any]:

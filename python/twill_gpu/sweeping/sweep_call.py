@@ -62,7 +62,7 @@ def sweep(
     solve: the best N are certain: schedules are solved exactly, in the order of the bound, until no other
         configuration can achieve more. Each search ends after `time_limit` seconds with the best known, unless
         `options` has a limit.
-    amounts: is given the constexprs; says how many programs the grid has, and a trip count for each loop. With it, kernels of
+    amounts: is given the constexprs; says how many programs the grid has, in all or along each axis, and a trip count for each loop. With it, kernels of
         all that were solved are generated and simulated, and ranked by the time of a launch: waves of tiles on all
         multiprocessors, each with its prologue and epilogue, at the clock that the machine's power allows.
     sustained: whether these launches follow each other for long; otherwise they are the first few milliseconds after a rest,

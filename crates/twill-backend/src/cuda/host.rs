@@ -235,8 +235,8 @@ fn cta_count(kernel: &WarpProgram) -> String {
     }
     format!(
         "
-/// CTAs that work on this many tiles, `most` of which run at once.
-long long cta_count(long long tiles, long long most, [[maybe_unused]] long long columns, [[maybe_unused]] long long rows) {{
+/// CTAs that work on this many tiles, `resident` of which run at once.
+long long cta_count(long long tiles, long long resident, [[maybe_unused]] long long columns, [[maybe_unused]] long long rows) {{
 {lines}}}
 "
     )

@@ -61,11 +61,11 @@ pub enum TileOrder {
 /// A number of CTAs to launch.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct CtaCount {
-    /// Waves of tiles, over `tiles`, `most` (CTAs that run at once).
+    /// Waves of tiles, over `tiles`, `resident` (CTAs that run at once).
     pub waves: Formula,
     /// CTAs, over `waves` and `tiles`.
     pub ctas: Formula,
-    /// That it is taken, over `waves`, `tiles`, `most`, `columns` and `rows` of tiles; always, if there is none.
+    /// That it is taken, over `waves`, `tiles`, `resident`, `columns` and `rows` of tiles; always, if there is none.
     #[serde(rename = "if", skip_serializing_if = "Option::is_none")]
     pub condition: Option<Formula>,
 }
@@ -147,18 +147,18 @@ impl TileScheduler {
 
     /// CTAs of a launch of at least one tile: the first of these that is taken, or else one for each tile.
     ///
-    /// A persistent CTA works on a tile in each wave. As few CTAs as need no more waves than `most` would share what they load
+    /// A persistent CTA works on a tile in each wave. As few CTAs as need no more waves than `resident` would share what they load
     /// at a time. In serpentine order, loops get shorter by an iteration from column to column: where two waves are whole
-    /// swizzle groups, or the other way round, all CTAs have the same to do, but those that are left out of `most` have nothing.
+    /// swizzle groups, or the other way round, all CTAs have the same to do, but those that are left out of `resident` have nothing.
     /// That is worth it while it is less than an iteration for each tile, about what the start of a CTA takes; one wave more
     /// makes pairs of an odd number. Elsewhere the GPU assigns a tile to a CTA as others end.
     pub fn cta_counts(&self) -> Vec<CtaCount> {
         if !self.persistent {
             return Vec::new();
         }
-        let (tiles, most, waves) = (|| name("tiles"), || name("most"), || name("waves"));
+        let (tiles, resident, waves) = (|| name("tiles"), || name("resident"), || name("waves"));
         let ceil_div = |a: Formula, b: Formula| (a + (b.clone() - 1)) / b;
-        let fewest = || ceil_div(tiles(), most());
+        let fewest = || ceil_div(tiles(), resident());
         let ctas = || ceil_div(tiles(), waves());
         let Some(width) = self.serpentine() else {
             return vec![CtaCount { waves: fewest(), ctas: ctas(), condition: None }];
@@ -170,20 +170,20 @@ impl TileScheduler {
             .equals(0)
             .and((name("rows") % together()).equals(0))
             .and((pair() % swizzle_group()).equals(0).or((swizzle_group() % pair()).equals(0)));
-        let idle = waves() * most() - tiles();
-        let condition = even.and((idle * name("columns")).less(Formula::Number(2) * waves() * most()));
+        let idle = waves() * resident() - tiles();
+        let condition = even.and((idle * name("columns")).less(Formula::Number(2) * waves() * resident()));
         let odd = Formula::Number(1).less(fewest()) * (fewest() % 2);
         [fewest(), fewest() + odd]
             .map(|waves| CtaCount { waves, ctas: ctas(), condition: Some(condition.clone()) })
             .into()
     }
 
-    /// CTAs of a launch over a grid of this many tiles along each axis, of which `most` run at once; see [`TileScheduler::cta_counts`].
-    pub fn ctas(&self, tiles: [u32; 3], most: u32) -> i64 {
+    /// CTAs of a launch over a grid of this many tiles along each axis, of which `resident` run at once; see [`TileScheduler::cta_counts`].
+    pub fn ctas(&self, tiles: [u32; 3], resident: u32) -> i64 {
         let all = tiles.iter().map(|count| i64::from(*count)).product();
         let names = |text: &str| match text {
             "tiles" => all,
-            "most" => i64::from(most),
+            "resident" => i64::from(resident),
             "columns" => i64::from(tiles[0]),
             "rows" => i64::from(tiles[1]),
             _ => 0,
@@ -287,16 +287,16 @@ mod tests {
     #[test]
     fn in_serpentine_order_all_ctas_have_the_same_to_do() {
         let mut persistent = 0;
-        for (columns, most) in [(4, 7), (8, 16), (12, 24), (32, 132), (64, 148)] {
+        for (columns, resident) in [(4, 7), (8, 16), (12, 24), (32, 132), (64, 148)] {
             for (rows, width) in (1..70).flat_map(|rows| (1..4).map(move |width| (rows, width))) {
                 let tile_scheduler = tile_scheduler(TileOrder::Lpt { width, even_in_pairs: true }, 1);
-                let ctas = tile_scheduler.ctas([columns, rows, 1], most);
+                let ctas = tile_scheduler.ctas([columns, rows, 1], resident);
                 if ctas == i64::from(columns * rows) {
                     continue;
                 }
                 persistent += 1;
                 let ctas = u32::try_from(ctas).unwrap();
-                assert!(ctas <= most);
+                assert!(ctas <= resident);
                 let work = |cta| -> u32 {
                     tile_scheduler
                         .programs_of_cta(cta, ctas, [columns, rows, 1])
@@ -304,7 +304,7 @@ mod tests {
                         .map(|program| program[0] + 1)
                         .sum()
                 };
-                assert!((0..ctas).all(|cta| work(cta) == work(0)), "{columns} × {rows}, {width}: {ctas} of {most}");
+                assert!((0..ctas).all(|cta| work(cta) == work(0)), "{columns} × {rows}, {width}: {ctas} of {resident}");
             }
         }
         assert!(persistent > 50, "{persistent}");

@@ -353,8 +353,8 @@ class Kernel:
                 import torch
 
                 self._multiprocessors[index] = torch.cuda.get_device_properties(index).multi_processor_count
-            most = max(self._multiprocessors[index] * grid["ctas_per_sm"] // cluster, 1) * cluster
-            ctas = cta_count(grid["ctas"], tiles, most, extents)
+            resident = max(self._multiprocessors[index] * grid["ctas_per_sm"] // cluster, 1) * cluster
+            ctas = cta_count(grid["ctas"], tiles, resident, extents)
             ctas += -ctas % cluster
             # Beyond the last tile a thread block counts one step of the grid, or two in serpentine order.
             beyond = 2 * ctas if "serpentine" in grid else ctas
@@ -394,11 +394,11 @@ class Kernel:
         return compiled
 
 
-def cta_count(counts, tiles, most, extents):
-    """Thread blocks that work on this many tiles, `most` of which run at once: by the first of the counts whose condition holds."""
+def cta_count(counts, tiles, resident, extents):
+    """Thread blocks that work on this many tiles, `resident` of which run at once: by the first of the counts whose condition holds."""
     if not tiles:
         return 0
-    names = {"tiles": tiles, "most": most, "columns": extents[0], "rows": extents[1]}
+    names = {"tiles": tiles, "resident": resident, "columns": extents[0], "rows": extents[1]}
     for count in counts:
         names["waves"] = value_of(count["waves"], names)
         if "if" not in count or value_of(count["if"], names):
