@@ -23,7 +23,7 @@ KERNELS = ["gemm_tma", "gemm_tma_m256", "gemm_tma_n256"]
 SIZES = [(256, 384, 128), (1, 8, 16), (1000, 136, 4096), (65536, 8192, 64)]
 LAUNCHED = [("gemm_tma", (256, 384, 128), 6, "2 3 1"), ("gemm_tma_n256", (2000, 2312, 16), 80, "16 10 1")]
 """Kernels, sizes, and the thread blocks and programs that the driver of driver.c, with 132 multiprocessors, must see:
-160 tiles are two rounds of 80."""
+160 tiles are two waves of 80."""
 PYTHON = [sys.executable, tools.LOADERS / "python/gemm.py"]
 
 

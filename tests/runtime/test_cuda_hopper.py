@@ -81,7 +81,7 @@ class CudaForHopper(unittest.TestCase):
     def test_a_cta_takes_tiles_in_serpentine_order(self):
         _, kernel, ptx = written(self.scratch, "attention_forward_causal", "h200")
         self.assertEqual(kernel["grid"]["serpentine"], 2)
-        # Six tiles, in three rounds and in two.
+        # Six tiles, in three waves and in two.
         for ctas, eager in ((2, True), (4, False)):
             self.assertLess(run(kernel, ptx, Case(kernel, 3), ctas=ctas, eager=eager), 1e-3)
 

@@ -33,7 +33,7 @@ pub enum MachineError {
     UnknownMachine {
         /// The request.
         name: String,
-        /// The available amount.
+        /// The built-in machines.
         known: Vec<&'static str>,
         /// The most similar of these.
         nearest: Option<String>,

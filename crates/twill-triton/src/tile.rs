@@ -195,7 +195,7 @@ pub enum TileOpKind {
 pub struct TileOperation {
     /// The Python variable that its result is assigned to, or what comes nearest to it.
     pub variable: String,
-    /// Its action.
+    /// What it does.
     pub kind: TileOpKind,
     /// The tiles that it reads.
     pub operands: Vec<Operand>,

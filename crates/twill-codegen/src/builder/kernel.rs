@@ -42,7 +42,7 @@ pub(crate) struct KernelBuilder<'a> {
     pub result_barriers: HashMap<usize, ResultBarriers>,
     /// Storage of invariant tiles that a group stores results from.
     pub reused_tiles: HashMap<BufferId, GroupId>,
-    /// ResultBarriers in registers that other groups read.
+    /// Results in registers that other groups read.
     pub exports: Vec<Export>,
     /// Signalled when all MMAs in tensor memory are done, where nothing else says so at the end.
     pub end_of_mmas: Option<BarrierId>,

@@ -58,7 +58,7 @@ pub(crate) fn options(
     // they are, the hardware assigns them better, as CTAs end. On Blackwell persistent CTAs are not known to pay, and take
     // registers.
     let even = !grows || matches!(order, TileOrder::Lpt { even_in_pairs: true, .. });
-    // MmaBatches need the registers that a loop over tiles takes: 2.5 % in attention backward.
+    // MMA batches need the registers that a loop over tiles takes: 2.5 % in attention backward.
     let persistent = requested.persistent.unwrap_or(even && !in_tensor_memory && (!mma_batches || requested.wave_sync));
     let whole = Options {
         persistent,
