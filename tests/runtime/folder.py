@@ -3,11 +3,18 @@
 import importlib.util
 import json
 import shutil
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-RUNTIME = HERE.parents[1] / "crates/twill-backend/src/gluon/runtime"
+PACKAGE = HERE.parents[1] / "crates/twill-backend/src/package"
 WAIT = "        acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))\n"
+
+_side_by_side = tempfile.TemporaryDirectory()
+RUNTIME = Path(_side_by_side.name)
+"""What is written next to a kernel in Gluon."""
+for _file in (*PACKAGE.glob("*.py"), *(PACKAGE / "gluon").glob("*.py")):
+    shutil.copy(_file, RUNTIME)
 
 
 def runtime(name):

@@ -4,5 +4,10 @@ pub mod cuda;
 mod cursors;
 mod form;
 pub mod gluon;
+mod header;
 mod layout;
 mod listing;
+pub mod package;
+
+pub use header::Header;
+pub use listing::Listing;

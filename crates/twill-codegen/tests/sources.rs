@@ -7,7 +7,7 @@ mod common;
 
 use common::Scheduled;
 use twill_backend::cuda;
-use twill_backend::gluon::{self, Header};
+use twill_backend::{Header, gluon};
 use twill_codegen::{Checked, check};
 use twill_triton::Options;
 

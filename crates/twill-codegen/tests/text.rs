@@ -7,7 +7,7 @@ mod common;
 
 use common::{Scheduled, coarsening};
 use twill_backend::cuda;
-use twill_backend::gluon::{self, Header};
+use twill_backend::{Header, gluon};
 use twill_codegen::ir::{Detail, Node, WarpProgram};
 use twill_codegen::passes::structure_returns::structure;
 use twill_codegen::{Error, check};

@@ -7,7 +7,8 @@ mod common;
 
 use common::Scheduled;
 use twill_backend::cuda;
-use twill_backend::gluon::{self, Header, Signature};
+use twill_backend::package::{self, Signature};
+use twill_backend::{Header, gluon};
 use twill_codegen::ir::{Detail, Moment};
 use twill_codegen::{Checked, check};
 use twill_triton::Options;
@@ -111,7 +112,7 @@ fn nothing_of_it_is_in_a_kernel_that_is_not_traced() {
         let kernel = checked(example);
         assert!(!kernel.timestamps().is_empty());
         let (in_cuda, gluon) = (source(&kernel), gluon::source(&kernel, &header()));
-        for text in [in_cuda, gluon, Signature::new(&kernel, &header()).to_json(), gluon::test(&kernel)] {
+        for text in [in_cuda, gluon, Signature::new(&kernel, &header()).to_json(), package::test(&kernel)] {
             assert!(!text.contains("record") && !text.contains("trace"), "{text}");
         }
     }

@@ -37,7 +37,7 @@ mod tiles;
 mod trace;
 mod wave_sync;
 
-use crate::gluon::Header;
+use crate::header::Header;
 use crate::listing::Listing;
 use std::collections::BTreeMap;
 pub use tensor_map::Boxes;
@@ -95,12 +95,6 @@ pub fn listing(kernel: &Checked, header: &Header) -> Result<Listing, Error> {
 pub fn header(kernel: &Checked) -> Result<String, Error> {
     host::header(kernel)
 }
-
-/// What launches the kernel on its plans from Python, written next to it.
-pub const PLAN: &str = include_str!("runtime/plan.py");
-
-/// The compiler and its check, written next to every kernel.
-pub const ASSEMBLER: &str = include_str!("runtime/assemble.py");
 
 /// What a launch takes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use super::names;
 use super::one_thread::is_one_thread;
 use super::storage::{Storage, WARP_GROUP, Warps, extents, parameters};
 use super::{host, instruction, tensor_memory, tiles, trace, wave_sync};
-use crate::gluon::Header;
+use crate::header::Header;
 use std::fmt::Write as _;
 use twill_codegen::Error;
 use twill_codegen::ir::BarrierId;

@@ -1,9 +1,9 @@
 //! A kernel's warp programs as a file of Gluon.
 
-use super::Header;
 use super::group::Printer;
 use super::names::dtype;
 use super::tensor_memory;
+use crate::header::Header;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use twill_codegen::ir::{Arrival, Syntax, WarpProgram};
@@ -299,7 +299,7 @@ fn entry(kernel: &WarpProgram) -> String {
 }
 
 /// Run-time arguments of the kernel, in order.
-pub(super) fn arguments(kernel: &WarpProgram) -> Vec<String> {
+pub(crate) fn arguments(kernel: &WarpProgram) -> Vec<String> {
     let mut names: Vec<String> = kernel.descriptors.iter().map(|d| d.name.clone()).collect();
     let plain = |p: &&twill_codegen::ir::Parameter| !matches!(p.kind, twill_triton::mlir::Type::TensorDescriptor(_));
     names.extend(kernel.parameters.iter().filter(plain).map(|p| p.name.clone()));

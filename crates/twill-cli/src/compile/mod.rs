@@ -19,6 +19,7 @@ pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
     if let Some(requested) = arguments.top.options() {
         return top::run(arguments, requested);
     }
+    let staged = Target::new(&arguments.output)?.stage()?;
     let request = arguments.search.request(&arguments.siblings)?;
     if let Some(pass) = print_after {
         let mut ticker = Ticker::new(arguments.search.quiet);
@@ -28,9 +29,7 @@ pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
         drop(ticker);
         print!("{text}");
     }
-    let target = Target::new(&arguments.output)?;
     let search = arguments.search.search_for_code();
-    let staged = target.stage()?;
     let python = arguments.python.clone();
     let assembler = (!arguments.code.no_assemble).then(|| Assembler::new(python, staged.path().to_owned()));
     let mut ticker = Ticker::new(arguments.search.quiet);

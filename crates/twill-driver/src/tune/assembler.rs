@@ -4,7 +4,7 @@ use crate::Error;
 use std::io;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use twill_backend::gluon::Assembly;
+use twill_backend::package::Assembly;
 
 /// The interpreter when none is given.
 const PYTHON: &str = "python3";

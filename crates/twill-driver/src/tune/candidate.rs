@@ -3,7 +3,8 @@
 use super::written::{Files, lines, signature, written};
 use super::{Language, TraceOptions};
 use crate::Error;
-use twill_backend::gluon::{self, Assembly, Header, Signature, Simulated};
+use twill_backend::Header;
+use twill_backend::package::{self, Assembly, Signature, Simulated};
 use twill_codegen::Checked;
 use twill_graph::Status;
 use twill_graph::saturate;
@@ -70,10 +71,10 @@ impl LoweredKernel {
         simulated: Option<Simulated>,
     ) -> Result<LoweredKernel, twill_codegen::Error> {
         let CandidateSpec { language, header, operations, .. } = spec;
-        let signature = signature(*language, &program, header)?;
         let (listing, companions) = written(*language, &program, header)?;
+        let signature = signature(*language, &program, header)?;
         let signature = signature.with_lines(lines(&listing, operations)).with_simulated(simulated.clone());
-        let test = gluon::test(&program);
+        let test = package::test(&program);
         Ok(LoweredKernel { program, simulated, source: listing.text, companions, signature, test })
     }
 }
@@ -104,8 +105,8 @@ impl Candidate {
             (self.spec.language.file(), lowered.source.clone()),
             ("kernel.json", signature.to_json()),
             ("schedule.json", self.spec.schedule.clone()),
-            ("launch.py", gluon::LAUNCHER.to_owned()),
-            ("machine_code.py", gluon::MACHINE_CODE.to_owned()),
+            ("launch.py", package::LAUNCHER.to_owned()),
+            ("machine_code.py", package::MACHINE_CODE.to_owned()),
             ("test_kernel.py", lowered.test.clone()),
         ];
         files.extend(lowered.companions.iter().cloned());

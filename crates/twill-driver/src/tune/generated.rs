@@ -3,7 +3,7 @@
 use super::candidate::Candidate;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use twill_backend::gluon::{Assembly, Finding};
+use twill_backend::package::{Assembly, Finding};
 use twill_graph::grouped;
 
 /// A generated kernel: its files, and what is known of it.

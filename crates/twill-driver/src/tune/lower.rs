@@ -9,7 +9,7 @@ use super::written::names;
 use super::{CompileOptions, Which};
 use crate::{Error, LoopProblem, Loops, Request, Session, Source};
 use std::time::Instant;
-use twill_backend::gluon::Header;
+use twill_backend::Header;
 use twill_check::Verified;
 use twill_codegen::ScheduledLoop;
 use twill_exact::Naive;

@@ -3,7 +3,7 @@
 use super::score::{repeating, simulated};
 use super::thresholds::THRESHOLDS;
 use crate::Source;
-use twill_backend::gluon::Simulated;
+use twill_backend::package::Simulated;
 use twill_codegen::ir::WarpProgram;
 use twill_codegen::{Checked, Options, ScheduledLoop, lower_checked};
 use twill_graph::saturate;

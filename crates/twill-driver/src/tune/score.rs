@@ -1,7 +1,7 @@
 //! What a candidate is worth: cycles by simulation, the SASS estimate, and what the assembler reports.
 
 use super::candidate::Candidate;
-use twill_backend::gluon::{self, Assembly, LoopTraffic, Simulated};
+use twill_backend::package::{self, Assembly, LoopTraffic, Simulated};
 use twill_codegen::ir::{LoopMetadata, WarpProgram};
 use twill_machine::Machine;
 use twill_simulate::sass::{Instruction, Rates, cycles_of_loop};
@@ -52,7 +52,7 @@ impl Candidate {
         let assembly = self.assembly.as_ref();
         let spills = assembly.map_or(0, |a| a.spill_stores + a.spill_loads);
         let serial = assembly.map_or(0, |a| a.count("serialised") + a.count("registers_refused"));
-        Cost { serial, many_spilled: spills / gluon::MANY_SPILLED, interval, spilled: spills }
+        Cost { serial, many_spilled: spills / package::MANY_SPILLED, interval, spilled: spills }
     }
 }
 

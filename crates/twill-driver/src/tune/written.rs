@@ -3,7 +3,8 @@
 use super::Language;
 use crate::LoopProblem;
 use twill_backend::cuda;
-use twill_backend::gluon::{self, CodeLine, Header, Listing, Signature};
+use twill_backend::package::{self, CodeLine, Signature};
+use twill_backend::{Header, Listing, gluon};
 use twill_codegen::Checked;
 use twill_graph::LoopOperation;
 
@@ -42,14 +43,15 @@ pub(super) fn written(
     Ok(match language {
         Language::Gluon => {
             gluon::check(program)?;
-            let beside = vec![("plan.py", gluon::PLAN.to_owned()), ("assemble.py", gluon::ASSEMBLER.to_owned())];
+            let beside =
+                vec![("plan.py", package::GLUON_PLAN.to_owned()), ("assemble.py", package::GLUON_ASSEMBLER.to_owned())];
             (gluon::listing(program, header), beside)
         }
         Language::Cuda => {
             let mut beside = vec![
                 ("kernel.h", cuda::header(program)?),
-                ("plan.py", cuda::PLAN.to_owned()),
-                ("assemble.py", cuda::ASSEMBLER.to_owned()),
+                ("plan.py", package::CUDA_PLAN.to_owned()),
+                ("assemble.py", package::CUDA_ASSEMBLER.to_owned()),
             ];
             beside.extend(cuda::headers(program).into_iter().map(|(name, text)| (name, text.to_owned())));
             (cuda::listing(program, header)?, beside)

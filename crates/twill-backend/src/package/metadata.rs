@@ -1,9 +1,10 @@
 //! How a generated kernel is called: `kernel.json`, format `twill-kernel` (docs/formats.md).
 
+use super::Assembly;
 use super::example::{Constant, constants};
-use super::source::arguments;
 use super::trace::TraceEntry;
-use super::{Assembly, Header};
+use crate::gluon::arguments;
+use crate::header::Header;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use twill_codegen::Checked;

@@ -29,7 +29,7 @@ const KNOWN: [(Example, &str, &[&str], &str); 6] = [
         Example::AttentionForward,
         "attention_forward",
         &["q_desc", "k_desc", "v_desc", "o_desc", "lse_ptr", "softmax_scale", "length"],
-        include_str!("runtime/tests/attention_forward.py"),
+        include_str!("tests/attention_forward.py"),
     ),
     (
         Example::AttentionBackward,
@@ -47,35 +47,30 @@ const KNOWN: [(Example, &str, &[&str], &str); 6] = [
             "softmax_scale",
             "length",
         ],
-        include_str!("runtime/tests/attention_backward.py"),
+        include_str!("tests/attention_backward.py"),
     ),
-    (Example::GemmTma, "gemm_tma", &["a_desc", "b_desc", "c_desc", "K"], include_str!("runtime/tests/gemm_tma.py")),
+    (Example::GemmTma, "gemm_tma", &["a_desc", "b_desc", "c_desc", "K"], include_str!("tests/gemm_tma.py")),
     (
         Example::GemmPointers,
         "gemm_pointers",
         &["a_ptr", "b_ptr", "c_ptr", "M", "N", "K", "stride_a", "stride_b", "stride_c"],
-        include_str!("runtime/tests/gemm_pointers.py"),
+        include_str!("tests/gemm_pointers.py"),
     ),
-    (
-        Example::SwiGlu,
-        "swiglu",
-        &["x_desc", "gate_desc", "up_desc", "y_desc", "K"],
-        include_str!("runtime/tests/swiglu.py"),
-    ),
+    (Example::SwiGlu, "swiglu", &["x_desc", "gate_desc", "up_desc", "y_desc", "K"], include_str!("tests/swiglu.py")),
     (
         Example::TutorialAttention,
         "_attn_fwd",
         &["sm_scale", "M", "Z", "H", "desc_q", "desc_k", "desc_v", "desc_o", "N_CTX"],
-        include_str!("runtime/tests/tutorial_attention.py"),
+        include_str!("tests/tutorial_attention.py"),
     ),
 ];
 
 /// The beginning of a test that compiles, and of one that runs; the end of both.
-const COMPILES: &str = include_str!("runtime/tests/compiles.py");
-const RUNS: &str = include_str!("runtime/tests/runs.py");
-const TAIL: &str = include_str!("runtime/tests/tail.py");
+const COMPILES: &str = include_str!("tests/compiles.py");
+const RUNS: &str = include_str!("tests/runs.py");
+const TAIL: &str = include_str!("tests/tail.py");
 /// What a traced kernel takes besides.
-const TRACED: &str = include_str!("runtime/tests/traced.py");
+const TRACED: &str = include_str!("tests/traced.py");
 
 fn example(kernel: &WarpProgram) -> Option<(Example, &'static str)> {
     let named = |names: &[&str]| kernel.source_parameters().iter().map(|p| p.name.as_str()).eq(names.iter().copied());
