@@ -68,7 +68,7 @@ fn each_mma_is_marked_where_it_starts_and_behind_its_wait() {
 }
 
 #[test]
-fn runs_of_operations_have_their_marks_at_their_ends() {
+fn segments_have_their_timestamps_at_their_ends() {
     let kernel = checked("attention_forward");
     let inner = |detail: Detail| {
         let code = steady(&source(&kernel.traced(16, detail)), "compute_1");

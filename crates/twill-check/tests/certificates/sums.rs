@@ -110,7 +110,7 @@ fn register_files_hold_what_groups_are_given() {
 }
 
 #[test]
-fn tensor_memory_holds_so_many_columns() {
+fn tensor_memory_has_a_number_of_columns() {
     let with = |columns: u64, reserved: u64| {
         let blackwell = Resources { tensor_memory: Columns(columns), ..machine() };
         changed(blackwell, ModelOptions::default(), |text| {

@@ -143,7 +143,7 @@ fn the_copy_engine_reads_the_handoff_buffer() {
 }
 
 #[test]
-fn registers_are_dealt_out_as_the_machine_can() {
+fn registers_are_allotted_as_the_machine_can() {
     let problem = pair(hopper(), 100, 0, 0);
     let with = |registers| schedule_with(&problem, 8, &[(0, 1), (2, 1)], registers);
     for registers in [40, 248, 256] {

@@ -30,7 +30,7 @@ fn registers_a_thread_hold_until_the_tiles_no_longer_fit() {
 }
 
 #[test]
-fn registers_that_cannot_be_dealt_out_are_refused() {
+fn registers_that_cannot_be_allotted_are_refused() {
     for registers in ["24", "170", "254", "256", "4294967295"] {
         let output = twill(&["schedule", HOPPER, "--registers-per-thread", registers]);
         let says = "a thread of h100 has 255 at most, 32 at least, or a multiple of 8 in between";

@@ -203,7 +203,7 @@ fn sums_in_memory_are_not_made_by_programs_that_share_a_cta() {
 
 /// A schedule whose MMAs start together may have an assignment of groups that is not written; the first one is then.
 #[test]
-fn what_is_not_written_with_mmas_together_is_without() {
+fn what_is_not_written_in_mma_batches_is_written_without() {
     let place = tempfile::tempdir().unwrap();
     let kernel = root().join("examples/fixtures/attention_alibi.ttir");
     let output =
@@ -389,7 +389,7 @@ fn tiles_need_not_be_powers_of_two() {
 /// With results a little later, the same interval has a schedule that starts both MMAs of a group in one turn; the first
 /// schedule found has a row sum between them, which costs 9 % on an H200.
 #[test]
-fn mmas_of_a_turn_start_together() {
+fn mmas_of_a_ping_pong_slot_start_back_to_back() {
     let place = TempDir::new().unwrap();
     let said = compiled(&place, "attention_forward_d64_m64", &["--cta-coarsening", "3", "--emit", "cuda"]);
     assert!(said.contains("I = 1584 cycles"), "{said}");

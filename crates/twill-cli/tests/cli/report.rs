@@ -184,7 +184,7 @@ fn files_are_replayed_and_give_the_same_page() {
 }
 
 #[test]
-fn a_folder_shows_its_code_beside_its_schedule() {
+fn a_folder_shows_its_code_next_to_its_schedule() {
     let place = tempfile::tempdir().unwrap();
     for (language, file, kernel) in
         [("gluon", "kernel.py", "examples/attention_forward_causal.ttir"), ("cuda", "kernel.cu", FORWARD)]

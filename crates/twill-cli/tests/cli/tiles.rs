@@ -23,7 +23,7 @@ fn example(name: &str) -> String {
 }
 
 #[test]
-fn loops_that_get_shorter_are_dealt_out_there_and_back() {
+fn loops_that_get_shorter_are_assigned_in_serpentine_order() {
     let causal = example("attention_forward_causal");
     let back = |heads: u32| json!({"kind": "persistent", "serpentine": heads});
     assert_eq!(grid(&causal, &[]), back(2));
@@ -37,7 +37,7 @@ fn loops_that_get_shorter_are_dealt_out_there_and_back() {
 }
 
 #[test]
-fn loops_of_one_length_are_walked_over_in_order() {
+fn loops_of_one_length_are_assigned_in_linear_order() {
     let plain = json!({"kind": "persistent"});
     assert_eq!(grid(&example("attention_forward"), &["--tile-order", "lpt"]), plain);
     assert_eq!(grid(&example("gemm_tma"), &[]), plain);

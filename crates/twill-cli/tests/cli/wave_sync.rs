@@ -17,7 +17,7 @@ fn compile(example: &str, options: &[&str]) -> Result<(TempDir, PathBuf), String
 const H200: [&str; 4] = ["--machine", "h200", "--emit", "cuda"];
 
 #[test]
-fn who_loads_meets_the_others_ahead_of_each_loop() {
+fn the_loading_group_waits_for_its_wave_ahead_of_each_loop() {
     let wave_sync = [&H200[..], &["--wave-sync"]].concat();
     let (_place, folder) = compile("attention_forward", &wave_sync).unwrap();
     let source = fs::read_to_string(folder.join("kernel.cu")).unwrap();
@@ -47,7 +47,7 @@ fn who_loads_meets_the_others_ahead_of_each_loop() {
 }
 
 #[test]
-fn products_meet_ahead_of_their_loop_too() {
+fn products_wait_for_their_wave_too() {
     let (_place, folder) = compile("gemm_tma", &[&H200[..], &["--wave-sync"]].concat()).unwrap();
     let source = fs::read_to_string(folder.join("kernel.cu")).unwrap();
     assert_eq!(source.matches("wave_sync_.wait(").count(), 1);

@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn waves_go_there_and_come_back_in_serpentine_order() {
+    fn waves_alternate_in_serpentine_order() {
         let tile_scheduler = tile_scheduler(TileOrder::Lpt { width: 1, even_in_pairs: true }, 1);
         // The first axis from its end: CTA 0 has the longest tile of the first wave and the shortest of the second.
         assert_eq!(tile_scheduler.programs_of_cta(0, 4, [8, 1, 1]), [[7, 0, 0], [0, 0, 0]]);
