@@ -30,7 +30,7 @@ from replay import replay
 HERE = Path(__file__).resolve().parent
 MAX_INTERVAL = 12
 
-READINGS: list[tuple[Options, list[str]]] = [
+VARIANTS: list[tuple[Options, list[str]]] = [
     (Options(), []),
     (PAPER, ["--model=paper"]),
     (Options(liveness="paper"), ["--liveness=paper"]),
@@ -59,7 +59,7 @@ def main() -> int:
             questions += wanted
             failed += bool(differences)
             for difference in differences:
-                print(f"case {number}, {READINGS[number % len(READINGS)][1] or 'default model'}: {difference}")
+                print(f"case {number}, {VARIANTS[number % len(VARIANTS)][1] or 'default model'}: {difference}")
     print(f"{questions} exported questions in {time.perf_counter() - began:.0f} s")
     print(f"{len(cases) - failed} passed, {failed} failed")
     return 1 if failed else 0
@@ -77,7 +77,7 @@ def parse() -> argparse.Namespace:
 
 def check(work: tuple[argparse.Namespace, int]) -> tuple[int, int, list[str]]:
     arguments, number = work
-    options, flags = READINGS[number % len(READINGS)]
+    options, flags = VARIANTS[number % len(VARIANTS)]
     case = generate(arguments.seed, number)
     problem = build(case)
     with tempfile.TemporaryDirectory() as folder:

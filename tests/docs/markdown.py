@@ -32,7 +32,7 @@ class Block:
     note: str | None
     """One of NOTES."""
     value: str
-    """What stands behind the note's colon."""
+    """What stands after the note's colon."""
 
     @property
     def place(self) -> str:

@@ -29,7 +29,7 @@ ANSWERS = (0, 2, 3)
 
 
 def is_session(block: Block) -> bool:
-    """Whether it shows commands, each behind a `$`, and what they print."""
+    """Whether it shows commands, each after a `$`, and what they print."""
     return block.language == "text" and block.text.startswith("$ ")
 
 

@@ -197,7 +197,7 @@ fn captured(command: &mut Command, log: &Path) -> (Result<(), String>, String) {
 /// CPU time of this process and of the processes that it has waited for; `None` where there is no /proc.
 fn cpu_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // Behind the name in brackets: utime, stime, cutime and cstime, in hundredths of a second.
+    // After the name in brackets: utime, stime, cutime and cstime, in hundredths of a second.
     let (_, fields) = stat.rsplit_once(')')?;
     let ticks = fields.split_whitespace().skip(11).take(4).map(|field| field.parse::<f64>().ok());
     Some(ticks.sum::<Option<f64>>()? / 100.0)

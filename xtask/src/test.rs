@@ -21,7 +21,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// What the arguments behind `test` ask for.
+    /// What the arguments after `test` ask for.
     ///
     /// # Errors
     ///
@@ -72,9 +72,9 @@ const SUITES: [Suite; 10] = [
 /// How many random problems have their certificates checked.
 const CERTIFICATES: &str = "60";
 
-/// Readings of the model to compare with Z3: number of problems, seed, options for Z3 and for twill. Our own comes
+/// Variants of the model to compare with Z3: number of problems, seed, options for Z3 and for twill. Our own comes
 /// last.
-const READINGS: [(&str, &str, &str, &[&str]); 4] = [
+const VARIANTS: [(&str, &str, &str, &[&str]); 4] = [
     (
         "40",
         "5",
@@ -203,7 +203,7 @@ fn cross_checks(steps: &mut Steps, python: &dyn Fn(&[&str]) -> Command, twill: &
     steps.run(Step::new("certificates by sub-tile", python(&[&certificates[..], &fixed].concat())));
     let exported = ["tests/cross_check/exported.py", "--count", "90", "--jobs", "2", "--twill", twill];
     steps.run(Step::new("exported questions", python(&exported)));
-    for (count, seed, options, flags) in READINGS {
+    for (count, seed, options, flags) in VARIANTS {
         let mut arguments = vec!["tests/cross_check/cross_check.py", "--jobs", "2", "--twill", twill];
         arguments.extend(["--count", count, "--seed", seed, "--options", options]);
         arguments.extend(flags);

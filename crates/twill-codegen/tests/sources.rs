@@ -193,7 +193,7 @@ fn what_a_launch_takes_is_said() {
     assert_eq!((launch.threads, launch.groups.len()), (384, 3));
     let boxes = &launch.boxes["k_desc_128x128"];
     assert_eq!((boxes.extents.as_slice(), boxes.swizzle), ([128, 64].as_slice(), 128));
-    // Tiles begin at multiples of 1024 bytes, and the barriers stand behind them.
+    // Tiles begin at multiples of 1024 bytes, and the barriers stand after them.
     let program = checked("attention_forward");
     assert!(
         launch.shared_memory >= program.buffers.iter().map(|b| b.shared_bytes()).sum::<u64>() + program.barrier_bytes()

@@ -72,7 +72,7 @@ fn segments_have_their_timestamps_at_their_ends() {
     let kernel = checked("attention_forward");
     let inner = |detail: Detail| {
         let code = steady(&source(&kernel.traced(16, detail)), "compute_1");
-        // Timestamps in front of which, and behind which, tiles are computed.
+        // Timestamps in front of which, and after which, tiles are computed.
         let computes = |line: &String| {
             line.ends_with("each") || line.ends_with("quad_all_reduce") || line.ends_with("row_partials")
         };

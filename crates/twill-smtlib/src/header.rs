@@ -28,7 +28,7 @@ pub(crate) fn write(script: &mut Script, problem: &Problem, question: &Question)
     for note in &question.notes {
         script.comment(note);
     }
-    script.comment(&format!("{}\n ", readings(problem)));
+    script.comment(&format!("{}\n ", model_variant(problem)));
     for v in graph.op_ids() {
         let op = graph.operation(v);
         script.comment(&format!("operation {}: \"{}\", {} cycles", v.index(), inert(&op.name), op.occupancy));
@@ -47,7 +47,7 @@ pub(crate) fn write(script: &mut Script, problem: &Problem, question: &Question)
 }
 
 /// The options of the model.
-fn readings(problem: &Problem) -> String {
+fn model_variant(problem: &Problem) -> String {
     let options = problem.options();
     let switch = |on| if on { "on" } else { "off" };
     format!(

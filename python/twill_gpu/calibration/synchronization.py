@@ -16,7 +16,7 @@ def programs() -> Iterable[Program]:
     kernels = (
         Kernel("clock", "time_clock(g)"),
         Kernel("barrier", "time_barrier(g)", 3, shared_bytes=SHARED_BYTES),
-        Kernel("handoff", "time_hand_over(g)", 3, (Launch(2),), shared_bytes=SHARED_BYTES),
+        Kernel("handoff", "time_handoff(g)", 3, (Launch(2),), shared_bytes=SHARED_BYTES),
         Kernel("group_sync", "time_group_sync(g)"),
         Kernel("set_registers", "time_registers(g)"),
     )

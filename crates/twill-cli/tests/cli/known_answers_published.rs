@@ -37,7 +37,7 @@ fn attention_backward_with_more_stages_than_the_paper_tries() {
 }
 
 #[test]
-fn what_two_groups_cannot_hand_over_they_cannot_schedule() {
+fn what_two_groups_cannot_hand_off_they_cannot_schedule() {
     let two = ["attention-backward-blackwell", "--compute-groups", "2", "--cross-group-registers", "off"];
     let (code, file) = schedule(&[&two, &AS_PUBLISHED[..]].concat());
     assert_eq!((code, file.status), (2, Status::Infeasible));

@@ -20,7 +20,7 @@ fn json(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// What the kernel records if each iteration takes `interval` cycles, and each timestamp comes `step` behind the one before.
+/// What the kernel records if each iteration takes `interval` cycles, and each timestamp comes `step` after the one before.
 fn buffer(folder: &Path, interval: u64, step: u64) -> Vec<u8> {
     let trace = &json(&folder.join("kernel.json"))["trace"];
     let timestamps = trace["timestamps"].as_array().unwrap().len() as u64;

@@ -145,7 +145,7 @@ impl Reader<'_, '_> {
     fn is_later(&self, at: LoopScope) -> bool {
         let Some((index, iteration)) = at else { return false };
         let warps = &self.lowering.loops[index].program.warps;
-        // So many iterations have begun ahead of the steady state, and there is an end only behind them.
+        // This many iterations have begun ahead of the steady state, and there is an end only after them.
         let begun = warps.iter().find(|w| w.group == self.group.id).map_or(0, |w| i64::from(w.first));
         match iteration {
             Iteration::Absolute(n) => n > 0,

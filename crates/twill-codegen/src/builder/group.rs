@@ -170,7 +170,7 @@ impl GroupBuilder {
         self.out.push(Node::Op(op, note));
     }
 
-    /// The section behind the loops.
+    /// The section after the loops.
     pub fn last(&self) -> usize {
         self.sections.len() - 1
     }

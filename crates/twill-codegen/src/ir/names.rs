@@ -184,7 +184,7 @@ pub(crate) fn identifier(wish: &str) -> String {
     if is_taken { format!("v_{name}") } else { name }
 }
 
-/// An identifier that is not taken: the wish, or with a number behind it.
+/// An identifier that is not taken: the wish, or with a number after it.
 pub(crate) fn unique(wish: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let name = identifier(wish);
     let others = (2..).map(|number| format!("{name}_{number}"));

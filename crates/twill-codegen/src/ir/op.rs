@@ -153,7 +153,7 @@ pub enum Op {
     WgmmaInit(VariableId),
     /// Waits for MMAs.
     WgmmaWait {
-        /// So many may still run.
+        /// At most this many may still run.
         pending: u32,
         /// Results that are there afterwards, and operands that are free.
         completed: Vec<VariableId>,

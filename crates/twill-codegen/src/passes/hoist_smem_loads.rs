@@ -1,7 +1,7 @@
 //! Small tiles that threads read from a ring for the result of an MMA, read while the MMA runs.
 //!
 //! Otherwise the group waits for the result first, and then for shared memory. Of a batch's results what is needed is read
-//! behind the batch's first MMA, as the group stands at the next one until the tensor core takes it; of its last one's,
+//! after the batch's first MMA, as the group stands at the next one until the tensor core takes it; of its last one's,
 //! ahead of the wait and of the last value made before it. (Attention backward on an H200: 2 %.)
 
 use crate::builder::group::GroupBuilder;
@@ -66,7 +66,7 @@ fn waits_before(nodes: &[Node], computes: usize) -> Option<(usize, usize)> {
     Some((waits, completes))
 }
 
-/// Where a read may go whose wait is here now: behind the MMA before the last one, if only waits for what the last one
+/// Where a read may go whose wait is here now: after the MMA before the last one, if only waits for what the last one
 /// reads stand between, or ahead of the last computation.
 fn early_place(nodes: &[Node], waits: usize) -> Option<usize> {
     let op = |at: usize| match &nodes[at] {

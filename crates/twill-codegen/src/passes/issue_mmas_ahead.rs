@@ -20,7 +20,7 @@ pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Moves MMAs right behind a fence to the write before it, unless they read what is written.
+/// Moves MMAs right after a fence to the write before it, unless they read what is written.
 fn start_ahead(nodes: &mut [Node]) {
     within(nodes, |nodes| start_ahead(nodes));
     for end in 0..nodes.len() {
@@ -59,7 +59,7 @@ fn goes_on(one: &Node, next: Option<&Node>) -> bool {
     )
 }
 
-/// Whether an MMA may start ahead of it. The group synchronises behind its own write alone (`LoopBuilder::movement`), for what it wrote.
+/// Whether an MMA may start ahead of it. The group synchronises after its own write alone (`LoopBuilder::movement`), for what it wrote.
 fn is_passed(node: &Node) -> bool {
     let Node::Op(op, _) = node else { return false };
     matches!(op, Op::FenceProxyAsync | Op::GroupSync | Op::MbarrierArrive { .. } | Op::Timestamp(_))

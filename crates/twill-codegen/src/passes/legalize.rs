@@ -33,10 +33,10 @@ fn check_order(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
     for (place, id, base) in of(&|name| matches!(name, "tt.load" | "tt.descriptor_load")) {
         let block = |id: OperationId| module.operation(id).block;
         let around = |id: OperationId| lowering.loops.iter().position(|l| block(id) == Some(l.parts.body));
-        let behind = |(stored, store, written): &(usize, OperationId, ValueId)| {
+        let after = |(stored, store, written): &(usize, OperationId, ValueId)| {
             *written == base && (*stored < place || (around(id).is_some() && around(id) == around(*store)))
         };
-        if stores.iter().any(behind) {
+        if stores.iter().any(after) {
             return Err(lowering.unsupported(
                 id,
                 "a load of what the kernel itself has stored",

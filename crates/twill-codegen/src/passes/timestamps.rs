@@ -69,7 +69,7 @@ fn keep_first(nodes: &mut Vec<Node>, first: &mut BTreeMap<usize, String>) {
 }
 
 impl LoopBuilder<'_, '_> {
-    /// Timestamps behind a wait what it was for, unless threads do that.
+    /// Timestamps after a wait what it was for, unless threads do that.
     pub(crate) fn stamp_completed(&mut self, op: OpId, iteration: Iteration) {
         let graph = self.reader.lowering.loops[self.index].problem.graph();
         if !graph.operation(op).is_synchronous() {

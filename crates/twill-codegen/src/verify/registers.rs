@@ -24,7 +24,7 @@ const MOST_COMBINED: usize = 2;
 /// [`Error::Protocol`] with the group, what it uses too early, and the trip counts.
 pub(crate) fn check(program: &WarpProgram) -> Result<(), Error> {
     for group in &program.groups {
-        // Behind these all iterations are alike: one more, and one to follow it.
+        // After these all iterations are alike: one more, and one to follow it.
         let most = i64::from(farthest(&group.body)) + 2;
         for trips in combinations(program.loops.len(), most) {
             let mut walk = Walk { group, trips: &trips, held: vec![Held::Nothing; group.variables.len()], started: 0 };
@@ -116,7 +116,7 @@ impl Walk<'_> {
                 self.reads([lower, upper, step])?;
                 let before = (self.held.clone(), self.started);
                 self.set(*variable, Held::Value);
-                // Behind the second iteration all are alike.
+                // After the second iteration all are alike.
                 for _ in 0..2 {
                     self.nodes(body)?;
                 }

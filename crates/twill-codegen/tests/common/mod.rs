@@ -107,12 +107,12 @@ fn solve(name: &str, problems: &[Problem], graphs: &[&LoopGraph]) -> Vec<Verifie
     twill_check::verify_multi_loop(&together, &report.outcome.schedule().unwrap().groups, schedules).unwrap()
 }
 
-/// So many sub-tiles.
+/// N sub-tiles.
 pub fn sub_tiles(count: u32) -> twill_triton::Options {
     twill_triton::Options { sub_tiles: Some(count), ..twill_triton::Options::default() }
 }
 
-/// So many programs that share a CTA.
+/// N programs that share a CTA.
 pub fn coarsening(count: u32) -> twill_triton::Options {
     twill_triton::Options { programs: Some(CtaCoarsening { count, axis: Axis::X }), ..twill_triton::Options::default() }
 }

@@ -212,7 +212,7 @@ pub fn find(
     }
     let refused = |error: SearchError| GausError::Search { input: input.clone(), error };
     let started = Instant::now();
-    // Before a search it may take a fifth of the time, and behind it what is left.
+    // Before a search it may take a fifth of the time, and after it what is left.
     let bounded = |problem: &DataflowProblem, time: Option<Duration>| {
         let control = Control { time, interrupt: Some(&interrupt), memory: arguments.memory() };
         twill_gaus::lower_bound_within(problem, control).map_err(|error| refused(error.into()))

@@ -12,7 +12,7 @@ pub(super) struct Stamps<'a> {
 }
 
 impl<'a> Stamps<'a> {
-    /// Of a buffer: 64-bit numbers, the least byte first, one launch behind the other.
+    /// Of a buffer: 64-bit numbers, the least byte first, one launch after the other.
     pub(super) fn new(kernel: &'a TracedKernel, buffer: &[u8], file: &str) -> Result<Stamps<'a>, TraceError> {
         let each = BYTES.saturating_mul(kernel.iterations).saturating_mul(kernel.timestamps.len());
         if each == 0 || buffer.is_empty() || !buffer.len().is_multiple_of(each) {
@@ -48,7 +48,7 @@ impl Launch<'_> {
         Some(self.at(to)?.wrapping_sub(self.at(from)?).cast_signed())
     }
 
-    /// The rows of iterations in the steady state, one behind the other. Rows are of the last iterations of a loop, so those of
+    /// The rows of iterations in the steady state, one after the other. Rows are of the last iterations of a loop, so those of
     /// the epilogue are among them, and those of the prologue where the loop has no more. `issue` is a timestamp that every iteration
     /// comes to.
     pub(super) fn steady(&self, issue: usize, stages: usize) -> Vec<usize> {

@@ -6,7 +6,7 @@ use super::*;
 use twill_graph::format::GraphFile;
 use twill_graph::{Cycles, GroupId, Placement};
 
-const MARKS: usize = 6;
+const TIMESTAMPS: usize = 6;
 const ITERATIONS: usize = 8;
 
 /// I = 200, two stages: a load on group 0 at cycle 0, an MMA at 50 and what follows it at 250 on group 1.
@@ -68,14 +68,14 @@ fn run() -> TracedRun {
 
 /// A launch of this many iterations of 210 cycles, which begins at this time; the first two are slow. The last are recorded.
 fn launch(begin: u64, trips: usize) -> Vec<u64> {
-    let mut stamps = vec![0; MARKS * ITERATIONS];
+    let mut stamps = vec![0; TIMESTAMPS * ITERATIONS];
     for iteration in trips.saturating_sub(ITERATIONS)..trips {
         let late = if iteration < 2 { 5000 * iteration as u64 } else { 9000 };
         let issue = begin.wrapping_add(late + 210 * iteration as u64);
         let after = |cycles: u64| issue.wrapping_add(cycles);
         // The end of every third MMA is seen late.
         let completed = if iteration % 3 == 0 { 190 } else { 160 };
-        let row = &mut stamps[iteration % ITERATIONS * MARKS..][..MARKS];
+        let row = &mut stamps[iteration % ITERATIONS * TIMESTAMPS..][..TIMESTAMPS];
         row.copy_from_slice(&[
             issue.wrapping_sub(10),
             issue,
@@ -133,7 +133,7 @@ fn several_launches_count_together_and_a_clock_that_begins_anew_does_no_harm() {
 fn iterations_of_the_epilogue_do_not_count() {
     let mut stamps = launch(1_000_000, 6);
     // The last iteration is in no hurry.
-    stamps[5 * MARKS + 4] += 100_000;
+    stamps[5 * TIMESTAMPS + 4] += 100_000;
     let trace = traced(&kernel(), &bytes(&stamps)).unwrap();
     assert_eq!(trace.loops[0].events.iter().map(|e| e.iteration).max(), Some(2));
     assert!(trace.loops[0].events.iter().all(|e| e.end < 10_000.0));
@@ -142,7 +142,7 @@ fn iterations_of_the_epilogue_do_not_count() {
 #[test]
 fn what_nobody_waits_for_ends_where_it_starts() {
     let mut stamps = launch(1_000_000, 100);
-    stamps.iter_mut().skip(2).step_by(MARKS).for_each(|stamp| *stamp = 0);
+    stamps.iter_mut().skip(2).step_by(TIMESTAMPS).for_each(|stamp| *stamp = 0);
     let trace = traced(&kernel(), &bytes(&stamps)).unwrap();
     assert_eq!(trace.loops[0].operations[1].measured, Span { start: 50.0, end: 50.0 });
 }
@@ -151,14 +151,14 @@ fn what_nobody_waits_for_ends_where_it_starts() {
 fn what_says_nothing_is_an_error_that_says_why() {
     let kernel = kernel();
     let told = |buffer: &[u8]| traced(&kernel, buffer).unwrap_err().to_string();
-    let each = 8 * MARKS * ITERATIONS;
+    let each = 8 * TIMESTAMPS * ITERATIONS;
     assert!(
         told(&[]).starts_with(&format!("trace.bin: it has 0 bytes, and each launch of this kernel records {each}"))
     );
     assert!(told(&vec![1; each + 8]).contains(&format!("it has {} bytes", each + 8)));
     let nothing = told(&vec![0; each]);
     assert!(nothing.contains("the kernel did not run") && nothing.contains("fewer than 5 iterations"), "{nothing}");
-    // One iteration in the steady state has none behind it.
+    // One iteration in the steady state has none after it.
     assert_eq!(told(&bytes(&launch(1, 4))), nothing);
     assert!(traced(&kernel, &bytes(&launch(1, 5))).is_ok());
 }

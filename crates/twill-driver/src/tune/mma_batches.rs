@@ -8,7 +8,7 @@
 //!
 //! An order falls into batches: an MMA begins one if it needs a result of the batch before it. Schedules with such MMA batches
 //! are found as in [`latency_padding`](super::latency_padding), by asking for more than the machine does: dependences without a value say
-//! that the results of a batch are used behind the start of its last MMA (those that other groups read, of the next one),
+//! that the results of a batch are used after the start of its last MMA (those that other groups read, of the next one),
 //! and that an iteration's MMAs come before those of the next. What is feasible then is feasible on the machine, and no interval gets shorter by it.
 
 use super::latency_padding::is_mma;

@@ -33,7 +33,7 @@ TWILL void time_barrier(given g) {
 
 /// Two warp groups: each waits for the other's arrival at an mbarrier, to and fro, twice a round. Then with named barriers,
 /// at which one arrives and the other waits. Then both sync at one.
-TWILL void time_hand_over(given g) {
+TWILL void time_handoff(given g) {
   begin_barriers(0, 2, 4);
   if (group() == 0) {
     time_rounds<8>(g.out, [](int) {

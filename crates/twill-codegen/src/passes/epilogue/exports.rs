@@ -68,7 +68,7 @@ impl KernelBuilder<'_> {
         self.exports.len() - 1
     }
 
-    /// What a group does behind its loops for others that read its results.
+    /// What a group does after its loops for others that read its results.
     pub fn add_exports(&self, group: &mut GroupBuilder) -> Result<(), Error> {
         let own = group.id;
         for (number, export) in self.exports.iter().enumerate().filter(|(_, e)| e.from == own) {

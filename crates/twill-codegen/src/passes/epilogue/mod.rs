@@ -112,7 +112,7 @@ fn stores_and_releases(lowering: &mut KernelBuilder<'_>, builder: &mut GroupBuil
     }
     let releases = std::mem::take(&mut builder.out);
     let last = builder.sections.len() - 1;
-    // Behind the loop, before what is computed from its results.
+    // After the loop, before what is computed from its results.
     let at = builder.sections[last].iter().rposition(|n| !matches!(n, Node::Op(..))).map_or(0, |k| k + 1);
     let reads_late = builder.sections[last][at..].iter().any(reads_shared);
     let section = &mut builder.sections[last];

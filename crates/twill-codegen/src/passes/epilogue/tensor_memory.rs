@@ -132,7 +132,7 @@ impl KernelBuilder<'_> {
 }
 
 impl GroupBuilder {
-    /// Adds code to a section, behind what is there; after the loops, where code goes now.
+    /// Adds code to a section, after what is there; after the loops, where code goes now.
     pub fn place(&mut self, section: usize, node: Node) {
         if self.late && section + 1 == self.sections.len() {
             self.out.push(node);
@@ -298,7 +298,7 @@ fn drained(lowering: &KernelBuilder<'_>, group: &mut GroupBuilder, index: usize)
 }
 
 impl KernelBuilder<'_> {
-    /// Behind a loop: what the group that starts MMAs has signalled when all are done.
+    /// After a loop: what the group that starts MMAs has signalled when all are done.
     pub fn end_of_mmas(&self, group: &mut GroupBuilder, index: usize) {
         let mut signals: Vec<(BarrierId, CursorId)> = Vec::new();
         // Phases must not run ahead of those who wait for them.

@@ -275,7 +275,7 @@ impl LoopBuilder<'_, '_> {
         Ok(())
     }
 
-    /// Whether a group that starts MMAs reads what threads have copied, which the unit sees only behind a fence.
+    /// Whether a group that starts MMAs reads what threads have copied, which the unit sees only after a fence.
     pub(crate) fn copied_by_threads(&self, buffer: LoopBufferId) -> bool {
         use tile::{TileOpKind, Transfer};
         let facts = &self.reader.lowering.loops[self.index];

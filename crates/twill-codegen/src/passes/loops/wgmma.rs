@@ -75,7 +75,7 @@ impl LoopBuilder<'_, '_> {
         self.timestamp(op, Moment::Issue, iteration);
         for (left, right) in pairs {
             // The wait names what the MMA reads from registers, also where it stays there for the next iteration: ptxas puts
-            // other values in the place of what it does not see used behind the MMA (13.0: wrong results without SWP).
+            // other values in the place of what it does not see used after the MMA (13.0: wrong results without SWP).
             if let Operand::Registers(v) = left {
                 flight.operands.push(v);
             }

@@ -6,11 +6,11 @@
 //! - A group that loads and also waits for others, to store what they computed, starts its loads as many iterations earlier
 //!   as rings have slots beyond those that the schedule needs: a late result must not hold back what the next iteration reads.
 //!   (Backward attention on an H200: 540 instead of 450 TFLOP/s.)
-//! - Where MMAs are to start in batches, a release that waits for an MMA only to give a buffer back is put behind the
-//!   next wait of the group that includes it (units end in order, so it costs nothing there), or behind the next MMA that
+//! - Where MMAs are to start in batches, a release that waits for an MMA only to give a buffer back is put after the
+//!   next wait of the group that includes it (units end in order, so it costs nothing there), or after the next MMA that
 //!   the group starts in this iteration: earlier it would stop the group from starting it. How long the buffer can do without
 //!   is up to its slots; the protocol checker sees to it that nobody waits for ever.
-//! - There, too, an MMA is put behind what the group writes to shared memory before it waits for a value or starts another:
+//! - There, too, an MMA is put after what the group writes to shared memory before it waits for a value or starts another:
 //!   a group stands at an MMA until the tensor core takes it. Ahead of what fences and gives away what is written it is
 //!   put in the end (`kernel::fences`).
 //! - The loop's body begins where the fewest MMAs are in flight, or, where MMAs leave results in tensor memory,
@@ -111,7 +111,7 @@ impl Line<'_> {
         }
     }
 
-    /// Puts releases behind waits that include theirs, at most one interval later.
+    /// Puts releases after waits that include theirs, at most one interval later.
     fn put_off_releases(&mut self) {
         let mut moved = Vec::new();
         for (position, &(k, place)) in self.places.iter().enumerate() {
@@ -121,7 +121,7 @@ impl Line<'_> {
             let issued = self.waits(k).filter_map(|(op, at, _)| Some((op, self.issue(op)? + at * self.period)));
             let needed: Vec<(OpId, i64)> = issued.collect();
             let wait = needed.iter().filter_map(|(op, issued)| self.next_wait(*op, *issued, place)).max();
-            // Behind an iteration's last MMA nothing is held back, and the loop may begin anew with none in flight.
+            // After an iteration's last MMA nothing is held back, and the loop may begin anew with none in flight.
             let iteration = self.waits(k).map(|(_, at, _)| at).max();
             let start = self.next_start(place).filter(|(_, of)| iteration.is_some_and(|iteration| *of <= iteration));
             let latest = start.and_then(|(start, _)| wait.into_iter().chain([start]).min());
@@ -136,22 +136,22 @@ impl Line<'_> {
         }
     }
 
-    /// Puts MMAs behind what the group writes to shared memory until it next waits or starts another.
+    /// Puts MMAs after what the group writes to shared memory until it next waits or starts another.
     fn put_off_starts(&mut self) {
         let mut moved = Vec::new();
         for (position, &(k, place)) in self.places.iter().enumerate().filter(|(_, (k, _))| self.starts(*k)) {
-            let mut behind: Vec<(i64, usize)> = self
+            let mut after: Vec<(i64, usize)> = self
                 .places
                 .iter()
                 .filter(|(other, _)| *other != k)
                 .map(|(other, at)| ((at - place).rem_euclid(self.period), *other))
                 .collect();
-            behind.sort_unstable();
+            after.sort_unstable();
             // What others started an iteration ago does not hold the group back.
             let own = self.all.events[k].kind.issues();
             let waits = |k: usize| self.waits(k).any(|(op, at, _)| at >= 0 || Some(op) == own) || self.awaits(k);
             let until = |k: usize| self.starts(k) || waits(k);
-            let stretch = behind.iter().take_while(|(_, other)| !until(*other));
+            let stretch = after.iter().take_while(|(_, other)| !until(*other));
             let written = stretch.filter(|(_, other)| {
                 let stores = |op| matches!(self.scheduled.operation(op).storage, Storage::Shared(_));
                 matches!(self.all.events[*other].kind, EventKind::Run(op) if stores(op))

@@ -5,7 +5,7 @@
 //! Everything a group does has a time in the schedule: an operation issues at `t`; the result of an
 //! asynchronous one is committed for other groups at `t + latency`, and it gives up a buffer that it
 //! reads when the schedule says that it has read it; what a synchronous one needs no more or has
-//! made is passed on behind it.
+//! made is passed on after it.
 //! A streaming load stands `transfer_latency` cycles before its first reader, whatever the
 //! schedule says, because its ring was sized for that. A group does its steps in the order of
 //! these times; what happens at the same time is ordered by what depends on what, then asynchronous

@@ -17,7 +17,7 @@ pub(crate) struct ScheduledGraph<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReorderingOptions {
     /// MMAs that a group starts one after another start together: what it computes for them comes before, and what it
-    /// gives back behind.
+    /// gives back afterwards.
     pub mma_batches: bool,
     /// Slots that every ring has at least.
     pub ring_depth: u32,

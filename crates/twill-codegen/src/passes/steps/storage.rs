@@ -253,7 +253,7 @@ fn handoff(scheduled: &ScheduledGraph, op: OpId, bytes: Bytes) -> Option<Planned
     Some(buffer(scheduled, op, BufferKind::Handoff(bytes), depth, true, by_group(scheduled, reads.into_iter())))
 }
 
-/// The place in the order of its group where a result is passed to other groups: behind a
+/// The place in the order of its group where a result is passed to other groups: after a
 /// synchronous operation, for the group does nothing else before it is over; when an asynchronous
 /// operation is done, but before its result is needed.
 pub(crate) fn commit_time(scheduled: &ScheduledGraph, op: OpId) -> i64 {
