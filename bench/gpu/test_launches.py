@@ -57,11 +57,11 @@ class Fidelity(unittest.TestCase):
         rows = {row.name: row for row in fidelity.ROWS}
         square = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
         for name, example, tile, expected in (
-            ("gemm-4096", "gemm_tma", square, (1024, [64])),
-            ("forward-d128-16k", "attention_forward", square, (2048, [128])),
+            ("gemm-4096", "gemm_tma", square, ([32, 32], [64])),
+            ("forward-d128-16k", "attention_forward", square, ([128, 16], [128])),
             # Program x has x whole blocks and the one on the diagonal.
-            ("forward-causal-d128-16k", "attention_forward", square, (2048, [63.5, 1])),
-            ("backward-d128-16k", "attention_backward", {"BLOCK_M": 64, "BLOCK_N": 128}, (2048, [256])),
+            ("forward-causal-d128-16k", "attention_forward", square, ([128, 16], [63.5, 1])),
+            ("backward-d128-16k", "attention_backward", {"BLOCK_M": 64, "BLOCK_N": 128}, ([128, 16], [256])),
         ):
             self.assertEqual(fidelity.amounts(example, tile, rows[name]), expected, name)
 
