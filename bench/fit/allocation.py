@@ -6,15 +6,11 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from bench.common import ROOT
 
-[ASSEMBLER] = (ROOT / "crates").glob("*/src/gluon/**/assemble.py")
-
-
-def assembler():
-    """The assembler that is written next to every kernel, as a module."""
+def assembler(folder: Path):
+    """The assembler of a kernel's folder as a module; that of the first, as all are the same."""
     if "twill_assemble" not in sys.modules:
-        spec = importlib.util.spec_from_file_location("twill_assemble", ASSEMBLER)
+        spec = importlib.util.spec_from_file_location("twill_assemble", folder / "assemble.py")
         module = importlib.util.module_from_spec(spec)
         sys.modules["twill_assemble"] = module
         spec.loader.exec_module(module)
@@ -30,7 +26,7 @@ def allocated(folder: Path, whole: bool = False) -> dict[str, int]:
     from triton.backends.nvidia.compiler import get_ptx_version_from_options
     from triton.compiler.compiler import make_backend
 
-    twill = assembler()
+    twill = assembler(folder)
     kernel, function = twill.read_kernel(folder)
     target = twill.target(kernel)
     text = twill.source(kernel, function, twill.GLUON_BARRIERS)

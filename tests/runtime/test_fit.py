@@ -56,8 +56,8 @@ class Fit(unittest.TestCase):
         self.folder = Path(scratch.name)
 
     def verdicts(self, configurations):
-        self.assertEqual(fit_configurations.print_all(configurations, self.folder), {})
-        return fit.ask_fit(twill(), configurations, self.folder)
+        self.assertEqual(print_all(configurations, self.folder), {})
+        return ask_fit(twill(), configurations, self.folder)
 
     def compiled(self, configuration):
         return compile_one((twill(), configuration, self.folder, self.folder, SECONDS, False))
