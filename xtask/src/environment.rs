@@ -1,4 +1,4 @@
-//! What tests need beside Rust: Python, the pinned packages in `.venv`, and the tools of `tests/tools` beside them.
+//! What tests need in addition to Rust: Python, the pinned packages in `.venv`, and the tools of `tests/tools` next to them.
 
 use crate::succeed;
 use std::env;

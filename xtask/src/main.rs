@@ -31,7 +31,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Bills of materials in the format of CycloneDX, one beside each crate's manifest; crates/twill-cli/twill-cli.cdx.json is the
+/// Bills of materials in the format of CycloneDX, one next to each crate's manifest; crates/twill-cli/twill-cli.cdx.json is the
 /// command's.
 fn sbom() -> Result<(), String> {
     if !has_cargo("cyclonedx") {

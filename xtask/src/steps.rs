@@ -119,7 +119,7 @@ impl Steps {
             Ok(value) => (Some(value), Ok(())),
             Err(why) => (None, Err(why)),
         };
-        self.count(name, result, "beside the lints");
+        self.count(name, result, "while the lints ran");
         value
     }
 
@@ -241,9 +241,9 @@ mod tests {
     fn a_command_that_does_not_exist_fails_and_is_named() {
         let mut steps = steps("missing");
         assert!(!steps.run(Step::new("nothing", Command::new("no-such-command"))));
-        steps.side_by_side(vec![Step::new("nothing beside", Command::new("no-such-command"))]);
+        steps.side_by_side(vec![Step::new("no such command", Command::new("no-such-command"))]);
         assert_eq!(steps.failed.len(), 2);
-        assert!(steps.failed[1].starts_with("nothing beside: "), "{:?}", steps.failed);
+        assert!(steps.failed[1].starts_with("no such command: "), "{:?}", steps.failed);
         std::fs::remove_dir_all(&steps.logs).unwrap();
     }
 

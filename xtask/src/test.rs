@@ -195,7 +195,7 @@ fn python(steps: &mut Steps, part: Part, root: &Path, environment: &Environment,
     Ok(())
 }
 
-/// Certificates, exported questions and answers beside Z3, which need both cores.
+/// Certificates, exported questions and answers compared with those of Z3, which need both cores.
 fn cross_checks(steps: &mut Steps, python: &dyn Fn(&[&str]) -> Command, twill: &str) {
     let certificates = ["tests/cross_check/certificates.py", "--count", CERTIFICATES, "--twill", twill];
     steps.run(Step::new("certificates", python(&certificates)));

@@ -84,7 +84,7 @@ fn names(interval: i64) -> [String; 3] {
     ["cnf", "drat", "why"].map(|suffix| format!("interval-{interval}.{suffix}"))
 }
 
-/// A certificate read back, with the schedule file beside it.
+/// A certificate read back, with the schedule file next to it.
 pub(crate) struct Read {
     pub(crate) path: String,
     pub(crate) schedule: ScheduleFile,

@@ -121,7 +121,7 @@ fn folder(arguments: &CheckArguments) -> Result<Exit, Error> {
         let together = KernelScheduleFile::from_json(&text, &path)?.loops;
         let alike = |(one, apart): (&ScheduleFile, &certificate::Read)| one.to_json() == apart.schedule.to_json();
         if together.len() != read.len() || !together.iter().zip(&read).all(alike) {
-            let why = "the loops of the kernel are not those of the folders beside it".into();
+            let why = "the loops of the kernel are not those of the folders next to it".into();
             return Err(Error::Disagree { path, why });
         }
     }

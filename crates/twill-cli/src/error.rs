@@ -14,9 +14,9 @@ pub(crate) enum Error {
     #[error("cannot read {}: {error}; bench/gpu/trace.py writes it where it runs the kernel, or name it with --buffer", path.display())]
     Buffer { path: PathBuf, error: io::Error },
     #[error(
-        "{}: {error}; it says on which gpu and date the buffer beside it was recorded, as bench/gpu/trace.py writes it: mend it, or remove it", path.display()
+        "{}: {error}; it says on which gpu and date the buffer next to it was recorded, as bench/gpu/trace.py writes it: mend it, or remove it", path.display()
     )]
-    Beside { path: PathBuf, error: serde_json::Error },
+    BufferMetadata { path: PathBuf, error: serde_json::Error },
     #[error(transparent)]
     Cache(#[from] twill_driver::CacheError),
     #[error(transparent)]
@@ -79,7 +79,7 @@ pub(crate) enum Error {
     Certify { input: String, error: twill_exact::CertifyError },
     #[error("{path}: the certificate is rejected: {error}")]
     Certificate { path: String, error: twill_check::CertificateError },
-    #[error("{path}: the certificate and the schedule beside it do not agree: {why}")]
+    #[error("{path}: the certificate and the schedule next to it do not agree: {why}")]
     Disagree { path: String, why: String },
     #[error("{input}: a question is about one loop, and the kernel has {count}; choose with --loop, from 0")]
     OneLoop { input: String, count: usize },

@@ -56,29 +56,29 @@ fn schedules(path: &Path) -> Result<Vec<(Problem, Verified<Schedule>)>, Error> {
     loops.into_iter().map(one).collect()
 }
 
-/// What stands beside a buffer of where it comes from, in `BUFFER.json`, if that is there.
+/// The metadata of a buffer, in `BUFFER.json`, if that is there.
 fn told(buffer: &Path) -> Result<TracedRun, Error> {
     #[derive(Default, Deserialize)]
-    struct Beside {
+    struct BufferMetadata {
         gpu: Option<String>,
         #[serde(default)]
         date: String,
         revision: Option<String>,
     }
-    let mut beside = buffer.as_os_str().to_owned();
-    beside.push(".json");
-    let path = PathBuf::from(beside);
-    let beside: Beside = if path.try_exists().unwrap_or(true) {
+    let mut name = buffer.as_os_str().to_owned();
+    name.push(".json");
+    let path = PathBuf::from(name);
+    let metadata: BufferMetadata = if path.try_exists().unwrap_or(true) {
         let text = files::read(&path)?;
-        serde_json::from_str(&text).map_err(|error| Error::Beside { path, error })?
+        serde_json::from_str(&text).map_err(|error| Error::BufferMetadata { path, error })?
     } else {
-        Beside::default()
+        BufferMetadata::default()
     };
     Ok(TracedRun {
         file: buffer.display().to_string(),
-        gpu: beside.gpu.filter(|gpu| !gpu.is_empty()).unwrap_or_else(|| "an unknown GPU".into()),
-        date: beside.date,
-        revision: beside.revision,
+        gpu: metadata.gpu.filter(|gpu| !gpu.is_empty()).unwrap_or_else(|| "an unknown GPU".into()),
+        date: metadata.date,
+        revision: metadata.revision,
     })
 }
 

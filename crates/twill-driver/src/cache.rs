@@ -182,8 +182,8 @@ impl Cache {
 
     /// Takes all entries out of the way at once: what others write meanwhile is not in the way of removing them.
     fn throw_away(&self) -> io::Result<()> {
-        let beside = self.entries.parent().unwrap_or(Path::new("."));
-        let bin = tempfile::Builder::new().prefix(".").tempdir_in(beside)?;
+        let parent = self.entries.parent().unwrap_or(Path::new("."));
+        let bin = tempfile::Builder::new().prefix(".").tempdir_in(parent)?;
         fs::rename(&self.entries, bin.path().join(ENTRIES))?;
         // A writer whose path was resolved before the rename still makes its file below the bin, if only once.
         for _ in 1..REMOVALS {

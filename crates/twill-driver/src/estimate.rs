@@ -1,4 +1,4 @@
-//! What stands beside a proof: the bound of the wider space of schedules, and what the generated kernel takes by simulation.
+//! What is known in addition to a proof: the bound of the wider space of schedules, and what the generated kernel takes by simulation.
 
 use crate::input::generated_source;
 use crate::tune;
@@ -10,7 +10,7 @@ use twill_graph::{Cycles, ModelOptions, Outcome, Report, Schedule, WarpAssignmen
 /// Work for the search that raises the bound of the wider space: a few tenths of a second.
 const WIDER_WORK: u64 = 300_000;
 
-/// Adds to the reports of a request's loops what is known beside the proof.
+/// Adds to the reports of a request's loops what is known in addition to the proof.
 pub(crate) fn estimated(
     request: &Request,
     problems: &[LoopProblem],

@@ -41,7 +41,7 @@ pub enum Content {
     Graph(Box<GraphInput>),
 }
 
-/// A loop graph and what its file says beside it.
+/// A loop graph and what its file says about it.
 #[derive(Clone, Debug)]
 pub struct GraphInput {
     /// The graph.

@@ -25,7 +25,7 @@ impl<'a> Session<'a> {
         Session { search, cache: self.cache.clone(), observer: &mut *self.observer }
     }
 
-    /// What an answer depends on beside the question: where a search was stopped decides which of several equally good
+    /// What an answer depends on in addition to the question: where a search was stopped decides which of several equally good
     /// schedules it has.
     pub(crate) fn depends(&self) -> impl serde::Serialize + use<> {
         let SearchOptions { budget, largest_interval, objective_work, seed: _ } = &self.search;

@@ -1,4 +1,4 @@
-//! What stands beside a proof, and what is kept of a search that is stopped.
+//! What is known in addition to a proof, and what is kept of a search that is stopped.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
 

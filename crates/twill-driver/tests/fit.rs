@@ -55,7 +55,7 @@ fn the_examples_fit() {
 fn registers_of_one_group_are_counted_a_thread() {
     let fit = fitted("attention_backward_m128", &CompileOptions::default());
     let need = fit.need(Resource::Registers).unwrap();
-    // Four tiles of 64 × 128 words on 128 threads, and 24 registers beside them.
+    // Four tiles of 64 × 128 words on 128 threads, and 24 registers more.
     let amounts: Vec<u64> = need.largest.iter().map(|holder| holder.amount).collect();
     assert_eq!((fit.verdict, need.required, need.available), (Verdict::DoesNotFit, 4 * 64 + 24, 255));
     assert_eq!(amounts, [64; 4]);

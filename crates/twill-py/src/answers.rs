@@ -107,7 +107,7 @@ pub(crate) fn explain(
 }
 
 /// Generates the kernel, assembled by the Python at `python` if there is one: what is known of it and its files, as JSON.
-/// `command` is what generates it again, `toolchain` what machine code depends on beside the kernel.
+/// `command` is what generates it again, `toolchain` what machine code depends on in addition to the kernel.
 #[pyfunction]
 #[pyo3(signature = (question, python, command, toolchain, progress=None))]
 pub(crate) fn compile(

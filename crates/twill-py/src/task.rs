@@ -1,4 +1,4 @@
-//! Long work beside Python: without the GIL, with progress, and ended by Ctrl-C.
+//! Long work while Python goes on: without the GIL, with progress, and ended by Ctrl-C.
 
 use pyo3::prelude::*;
 use std::sync::Arc;

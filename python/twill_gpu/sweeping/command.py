@@ -175,7 +175,7 @@ def _write(found: Sweep, told: argparse.Namespace) -> None:
 
 
 def named(place: str) -> Any:
-    """What FILE.py:NAME names. The file may import what lies beside it."""
+    """What FILE.py:NAME names. The file may import what lies next to it."""
     file, colon, name = place.rpartition(":")
     path = Path(file).resolve()
     if not colon or not path.is_file() or path.suffix != ".py":

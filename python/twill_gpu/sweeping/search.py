@@ -82,7 +82,7 @@ class Search:
     def solve_best(self, count: int) -> list[Candidate]:
         """Solves in the order of the bound until no other configuration can be among the `count` best.
 
-        Gives back those that this needed, whatever else was solved beside them by workers that were free: the same for
+        Gives back those that this needed, whatever else was solved meanwhile by workers that were free: the same for
         any number of workers.
         """
         order = ranked(self._candidates, self.bound)

@@ -67,14 +67,14 @@ impl Target {
         Ok(Target(path.clone()))
     }
 
-    /// A place beside it to prepare the files in.
+    /// A place next to it to prepare the files in.
     pub(super) fn stage(self) -> Result<Staged, Error> {
-        let beside = |what: &str| {
+        let sibling = |what: &str| {
             let mut name = self.0.file_name().unwrap_or_default().to_owned();
             name.push(format!(".{}.{what}", std::process::id()));
             self.0.with_file_name(name)
         };
-        let (partial, old) = (beside("partial"), beside("old"));
+        let (partial, old) = (sibling("partial"), sibling("old"));
         progress::remove_on_exit(&partial);
         let staged = Staged { target: self.0, partial, old };
         let failed = |error| Error::Write { path: staged.target.clone(), error };

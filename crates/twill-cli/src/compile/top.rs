@@ -15,7 +15,9 @@ use twill_driver::{Session, TopOptions};
 /// Writes the folders 1, 2, … of the output; what they replace are kernels of twill's, of which none is left over.
 pub(super) fn run(arguments: &CompileArguments, requested: TopOptions) -> Result<Exit, Error> {
     if arguments.code.schedule != Which::Optimal {
-        return Err(Error::Arguments("--top gives schedules beside the optimal one; leave --schedule out".into()));
+        return Err(Error::Arguments(
+            "--top gives schedules in addition to the optimal one; leave --schedule out".into(),
+        ));
     }
     let folder = arguments.output.as_path();
     let request = arguments.search.request(&arguments.siblings)?;

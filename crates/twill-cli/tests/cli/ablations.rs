@@ -23,7 +23,7 @@ fn registers_a_thread_hold_until_the_tiles_no_longer_fit() {
         let file = optimal(&[BLACKWELL, "--registers-per-thread", registers]);
         assert_eq!((shape(&file), compute_groups(&file)), ((2064, 4112, 2), 3), "{registers}");
     }
-    // A tile of 128 × 128 words and what is alive beside it: 129 registers of a thread, and 24 in reserve.
+    // A tile of 128 × 128 words and what is alive at the same time: 129 registers of a thread, and 24 in reserve.
     let (code, file) = schedule(&[BLACKWELL, "--registers-per-thread", "152"]);
     assert_eq!((code, file.status), (2, Status::Infeasible));
     assert!(matches!(file.infeasible, Some(RejectionReason::Exhausted { all: true, .. })), "{:?}", file.infeasible);

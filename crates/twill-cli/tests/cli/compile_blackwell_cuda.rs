@@ -4,7 +4,7 @@ use crate::common::{root, stderr, stdout, twill};
 use std::fs;
 use std::path::Path;
 
-/// The kernel's file, and whether the header of tensor memory is beside it; or what the command complains of.
+/// The kernel's file, and whether the header of tensor memory is next to it; or what the command complains of.
 fn compile(example: &str, machine: &str, language: &str, options: &[&str]) -> Result<(String, bool), String> {
     let folder = tempfile::tempdir().unwrap();
     let output = folder.path().join("kernel");

@@ -216,7 +216,7 @@ fn a_kernel_schedule_with_one_thing_changed_is_rejected() {
         assert!(stderr(&output).contains(says), "{says}:\n{}", stderr(&output));
         assert!(!stderr(&output).contains("panicked"));
     };
-    // The masked loop with its compute groups exchanged: good by itself, but not beside the other.
+    // The masked loop with its compute groups exchanged: good by itself, but not with the other.
     let exchanged = |file: &mut Value| {
         let swap = |group: &mut Value| *group = json!([0, 2, 1][usize::try_from(group.as_u64().unwrap()).unwrap()]);
         let own = &mut file["loops"][1];

@@ -83,9 +83,9 @@ fn what_cannot_be_compared_says_why() {
     refused(&folder, &["--buffer", empty.to_str().unwrap()], "the kernel did not run, or its loops have fewer than");
     fs::write(&empty, [0; 12]).unwrap();
     refused(&folder, &["--buffer", empty.to_str().unwrap()], "it has 12 bytes, and each launch of this kernel records");
-    let beside = place.path().join("empty.bin.json");
+    let metadata = place.path().join("empty.bin.json");
     for broken in ["{ \"gpu\": \"NVIDIA", "{ \"gpu\": 200 }"] {
-        fs::write(&beside, broken).unwrap();
+        fs::write(&metadata, broken).unwrap();
         refused(&folder, &["--buffer", empty.to_str().unwrap()], "empty.bin.json: ");
     }
     let kernel = folder.join("kernel.json");

@@ -81,7 +81,7 @@ fn check_top_level(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
         if !operation.regions.is_empty() && !scheduled && name != "tt.reduce" {
             return Err(lowering.unsupported(
                 *id,
-                "branches and other loops beside the pipelined ones",
+                "branches and other loops next to the pipelined ones",
                 "make the pipelined loops loops of the kernel's top level",
             ));
         }

@@ -1,4 +1,4 @@
-//! What lies beside a schedule in the folder of a generated kernel.
+//! What lies next to a schedule in the folder of a generated kernel.
 
 use crate::Error;
 use serde::Deserialize;

@@ -78,7 +78,7 @@ impl TracedKernel {
             None => Ok(()),
             Some(timestamp) => {
                 let why = format!(
-                    "it timestamps `{}`, which loop {index} of the schedule beside it does not have",
+                    "it timestamps `{}`, which loop {index} of the schedule next to it does not have",
                     timestamp.operation
                 );
                 Err(TraceError::Kernel { file: self.file.clone(), why })

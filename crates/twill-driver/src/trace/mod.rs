@@ -1,4 +1,4 @@
-//! What a traced kernel recorded, beside what its schedule says.
+//! What a traced kernel recorded, compared with what its schedule says.
 
 mod kernel;
 mod medians;
@@ -73,7 +73,7 @@ pub struct TracedRun {
     pub revision: Option<String>,
 }
 
-/// What a kernel recorded in one or more launches, beside the replayed schedules of its loops. A loop of which nothing steady was
+/// What a kernel recorded in one or more launches, compared with the replayed schedules of its loops. A loop of which nothing steady was
 /// recorded is left out.
 ///
 /// # Errors

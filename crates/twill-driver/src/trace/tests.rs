@@ -173,5 +173,8 @@ fn kernels_that_record_nothing_or_something_else_are_refused() {
     let mut other = kernel();
     other.timestamps[0] = serde_json::from_str(r#"{ "id": 0, "loop": 0, "operation": "exp", "what": "end" }"#).unwrap();
     let unknown = traced(&other, &bytes(&launch(1, 100))).unwrap_err().to_string();
-    assert!(unknown.contains("it timestamps `exp`, which loop 0 of the schedule beside it does not have"), "{unknown}");
+    assert!(
+        unknown.contains("it timestamps `exp`, which loop 0 of the schedule next to it does not have"),
+        "{unknown}"
+    );
 }

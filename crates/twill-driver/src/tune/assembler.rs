@@ -16,7 +16,7 @@ pub struct Assembler {
     /// Whether somebody asked for this one, so that it has to work.
     requested: bool,
     folder: PathBuf,
-    /// What machine code depends on beside the kernel, as far as the caller knows: versions of Triton and of the assembler.
+    /// What machine code depends on in addition to the kernel, as far as the caller knows: versions of Triton and of the assembler.
     toolchain: String,
 }
 

@@ -34,7 +34,7 @@ pub(super) fn signature(
     })
 }
 
-/// The kernel in a language, and the files that this needs beside it.
+/// The kernel in a language, and the files that this needs.
 pub(super) fn written(
     language: Language,
     program: &Checked,
@@ -43,18 +43,18 @@ pub(super) fn written(
     Ok(match language {
         Language::Gluon => {
             gluon::check(program)?;
-            let beside =
+            let companions =
                 vec![("plan.py", package::GLUON_PLAN.to_owned()), ("assemble.py", package::GLUON_ASSEMBLER.to_owned())];
-            (gluon::listing(program, header), beside)
+            (gluon::listing(program, header), companions)
         }
         Language::Cuda => {
-            let mut beside = vec![
+            let mut companions = vec![
                 ("kernel.h", cuda::header(program)?),
                 ("plan.py", package::CUDA_PLAN.to_owned()),
                 ("assemble.py", package::CUDA_ASSEMBLER.to_owned()),
             ];
-            beside.extend(cuda::headers(program).into_iter().map(|(name, text)| (name, text.to_owned())));
-            (cuda::listing(program, header)?, beside)
+            companions.extend(cuda::headers(program).into_iter().map(|(name, text)| (name, text.to_owned())));
+            (cuda::listing(program, header)?, companions)
         }
     })
 }

@@ -103,9 +103,9 @@ fn an_output_that_cannot_be_written_is_named_and_nothing_is_left() {
     }
     let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["plain"]);
-    let beside = Path::new(folder.path()).parent().unwrap();
+    let parent = Path::new(folder.path()).parent().unwrap();
     let partial = format!("{}.", folder.path().file_name().unwrap().to_str().unwrap());
-    assert!(!fs::read_dir(beside).unwrap().any(|e| e.unwrap().file_name().to_string_lossy().starts_with(&partial)));
+    assert!(!fs::read_dir(parent).unwrap().any(|e| e.unwrap().file_name().to_string_lossy().starts_with(&partial)));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::*;
 use std::os::unix::fs::PermissionsExt;
 
-/// A script beside the kernel, which runs in the folder that is prepared.
+/// A script next to the kernel, which runs in the folder that is prepared.
 fn python(place: &TempDir, script: &str) -> String {
     let path = place.path().join("python3");
     fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();

@@ -104,10 +104,10 @@ impl Printer<'_> {
                 let _ = write!(last, "{}# {comment}", " ".repeat(used.max(column) - used + 2));
             }
         } else if !comment.is_empty() {
-            // In a column of its own, beside the code where that leaves it free.
+            // In a column of its own, next to the code where that leaves it free.
             let mut parts = wrapped(comment, self.width.saturating_sub(column + 2), 0, 0).into_iter();
-            let beside = lines.last_mut().filter(|_| used <= column);
-            if let Some((last, part)) = beside.and_then(|last| Some((last, parts.next()?))) {
+            let same_line = lines.last_mut().filter(|_| used <= column);
+            if let Some((last, part)) = same_line.and_then(|last| Some((last, parts.next()?))) {
                 let _ = write!(last, "{}# {part}", " ".repeat(column - used + 2));
             }
             lines.extend(parts.map(|part| format!("{}# {part}", " ".repeat(column))));
