@@ -51,39 +51,29 @@ const ATTENTION: [&str; 9] = [
 /// The third, with tiles of 128 queries, is there to be scheduled: no code for it fits shared memory.
 const BACKWARD: [&str; 2] = ["attention_backward", "attention_backward_d64"];
 
-/// How much is tried of an example.
-#[derive(Clone, Copy)]
-struct Effort<'a> {
-    /// Trip counts of the plain program, and of the others.
-    trips: [&'a [i64]; 2],
-    habits: &'a [Habit],
-    seeds: u64,
-    /// Units of work for the schedule.
-    work: u64,
-}
-
-const SHORT: Effort<'_> =
-    Effort { trips: [&[0, 1, 2, 3], &[2]], habits: &[Habit::Priorities, Habit::UnitsLate], seeds: 1, work: 60_000 };
-const LONG: Effort<'_> =
-    Effort { trips: [&[0, 1, 2, 3, 4, 5, 8], &[0, 1, 3, 6]], habits: &Habit::ALL, seeds: 6, work: 3_000_000 };
+/// Trip counts of the plain program, and of the others.
+const TRIPS: [&[i64]; 2] = [&[0, 1, 2, 3], &[2]];
+/// Orders of events that are tried.
+const HABITS: [Habit; 2] = [Habit::Priorities, Habit::UnitsLate];
+/// Units of work for a schedule.
+const WORK: u64 = 60_000;
 
 /// Runs an example in all ways that fit.
-fn agrees(name: &str, machine: &str, lowering: &Options, effort: Effort<'_>) {
-    executes(name, &example(name), machine, lowering, effort);
+fn agrees(name: &str, machine: &str, lowering: &Options) {
+    executes(name, &example(name), machine, lowering);
 }
 
 /// Runs a kernel that takes what an example takes.
-fn executes(name: &str, text: &str, machine: &str, lowering: &Options, effort: Effort<'_>) {
+fn executes(name: &str, text: &str, machine: &str, lowering: &Options) {
     let machine_file = Machine::load(machine).unwrap();
-    let (assignment, work) = (WarpAssignment::BySubTile, effort.work);
-    let question = Question { machine: &machine_file, lowering: lowering.clone(), assignment, work };
+    let assignment = WarpAssignment::BySubTile;
+    let question = Question { machine: &machine_file, lowering: lowering.clone(), assignment, work: WORK };
     let compiled = Compiled::new(text, &question).unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
     // Sums of several programs in global memory have the order of the source where one CTA works on all of them.
     let ctas = if name.contains("backward") { 1 } else { 2 };
     let mut fitting = 0;
-    let mma_batches =
-        (name.contains("backward") && lowering.programs.is_none()).then_some((MMA_BATCHES, effort.trips[1]));
-    for (way, trips) in [PLAIN, PERSISTENT].into_iter().zip(effort.trips).chain(mma_batches) {
+    let mma_batches = (name.contains("backward") && lowering.programs.is_none()).then_some((MMA_BATCHES, TRIPS[1]));
+    for (way, trips) in [PLAIN, PERSISTENT].into_iter().zip(TRIPS).chain(mma_batches) {
         let program = match compiled.program(way) {
             Ok(program) => program,
             Err(twill_codegen::Error::SharedMemory { .. }) => continue,
@@ -99,10 +89,10 @@ fn executes(name: &str, text: &str, machine: &str, lowering: &Options, effort: E
             let mut expected = call.memory.clone();
             sequential::run(compiled.kernel(), &call.launch, &mut expected).unwrap();
             let mut first = None;
-            for (seed, habit) in (0..effort.seeds).flat_map(|seed| effort.habits.iter().map(move |h| (seed, *h))) {
+            for habit in HABITS {
                 let mut found = call.memory.clone();
-                let run = warps::run(&program, &call.launch, ctas, &mut found, &mut Choice::new(habit, seed));
-                let place = format!("{name} on {machine}, {way:?}, {trips} trips, {habit:?} with seed {seed}");
+                let run = warps::run(&program, &call.launch, ctas, &mut found, &mut Choice::new(habit, 0));
+                let place = format!("{name} on {machine}, {way:?}, {trips} trips, {habit:?}");
                 let figures = run.unwrap_or_else(|fault| panic!("{place}: {fault}"));
                 assert!(figures.events > 0, "{place}");
                 if let Some(difference) = difference(&expected, &found, tolerance) {
@@ -117,9 +107,9 @@ fn executes(name: &str, text: &str, machine: &str, lowering: &Options, effort: E
     assert!(fitting > 0, "{name} on {machine} does not fit");
 }
 
-fn all_agree(names: &[&str], machine: &str, lowering: &Options, effort: Effort<'_>) {
+fn all_agree(names: &[&str], machine: &str, lowering: &Options) {
     for name in names {
-        agrees(name, machine, lowering, effort);
+        agrees(name, machine, lowering);
     }
 }
 
@@ -129,18 +119,18 @@ fn coarsening() -> Options {
 
 #[test]
 fn products() {
-    all_agree(&PRODUCTS, "h200", &Options::default(), SHORT);
+    all_agree(&PRODUCTS, "h200", &Options::default());
 }
 
 #[test]
 fn attention() {
-    all_agree(&ATTENTION, "h200", &Options::default(), SHORT);
+    all_agree(&ATTENTION, "h200", &Options::default());
 }
 
 #[test]
 fn attention_backward_and_shared_ctas() {
-    all_agree(&BACKWARD, "h200", &Options::default(), SHORT);
-    agrees("attention_forward_d64_m64", "h200", &coarsening(), SHORT);
+    all_agree(&BACKWARD, "h200", &Options::default());
+    agrees("attention_forward_d64_m64", "h200", &coarsening());
 }
 
 /// Triton prints no tiles that are no power of two; others may.
@@ -150,7 +140,7 @@ fn tiles_of_176_keys() {
     let text =
         text.replace("128x64x", "176x64x").replace("64x128x", "64x176x").replace("constant 128 :", "constant 176 :");
     assert!(!text.contains("x128x") && text.contains("64x176xf32"));
-    executes("176 keys", &text, "h200", &coarsening(), SHORT);
+    executes("176 keys", &text, "h200", &coarsening());
 }
 
 /// Only the first iteration has a mask, and a tile reads what the source reads.
@@ -196,19 +186,6 @@ fn steps_of_another_size() {
 #[test]
 fn tensor_memory() {
     let names = ["gemm_tma", "gemm_pointers", "swiglu", "attention_forward", "attention_backward_d64"];
-    all_agree(&names, "b200", &Options::default(), SHORT);
-    agrees("attention_forward_m256", "b200-left-shared", &Options::default(), SHORT);
-}
-
-#[test]
-#[ignore = "takes minutes"]
-fn all_examples_many_times() {
-    for names in [&PRODUCTS[..], &ATTENTION, &BACKWARD] {
-        all_agree(names, "h200", &Options::default(), LONG);
-    }
-    all_agree(&PRODUCTS, "b200", &Options::default(), LONG);
-    let attention = ["attention_forward", "attention_forward_d64", "attention_backward_d64"];
-    all_agree(&attention, "b200", &Options::default(), LONG);
-    agrees("attention_forward_m256", "b200-left-shared", &Options::default(), LONG);
-    agrees("attention_forward_d64_m64", "h200", &coarsening(), LONG);
+    all_agree(&names, "b200", &Options::default());
+    agrees("attention_forward_m256", "b200-left-shared", &Options::default());
 }
