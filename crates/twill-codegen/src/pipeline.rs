@@ -1,7 +1,8 @@
 //! The passes from the schedules of a kernel's loops to its warp program, in order.
 //!
 //! Each pass takes the program as the passes before it left it, and says in its file what holds before and after it. Builds
-//! with debug assertions check after each that the program is [`well_formed`]. It can be printed after any of them ([`lower_observed`], `twill compile --print-after`).
+//! with debug assertions check after each that the program is [`well_formed`]. It can be printed after any of them
+//! ([`lower_observed`], `twill compile --print-after`).
 
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::source::ScheduledLoop;
