@@ -292,6 +292,17 @@ def moving_pointers(name, wrap):
     )
 
 
+def control_flow(kernel):
+    return Variant(
+        name=kernel,
+        folder="fixtures/in_order",
+        kernel=f"fixtures.control_flow.{kernel}",
+        arguments={"x_ptr": "*fp16", "y_ptr": "*fp16", "out_ptr": "*fp16", "n": "i32"},
+        constants={"BLOCK": 16},
+        divisible=("x_ptr", "y_ptr", "out_ptr"),
+    )
+
+
 VARIANTS = [
     gemm_tma(),
     gemm_tma("gemm_tma_n256", columns=256),
@@ -345,6 +356,7 @@ VARIANTS = [
     product("grouped_order", parameters=("M", "N", "K"), GROUP_M=8),
     moving_pointers("product_moving_pointers", False),
     moving_pointers("product_wrapped_pointers", True),
+    *(control_flow(kernel) for kernel in ("early_return", "nested", "while_loop", "regions")),
 ]
 
 

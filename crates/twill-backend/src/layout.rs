@@ -20,6 +20,10 @@ pub(crate) enum Layout {
     Like(String),
     /// Rows over warps, columns over lanes.
     Blocked { rank: usize, warps: u32 },
+    /// Of a tile of this shape, whose neighbours along a dimension are one thread's, this many.
+    Coalesced { shape: Vec<u64>, dimension: usize, vector: u64, warps: u32 },
+    /// Of the result of an MMA of all warps: `wgmma` (3) or `mma.sync` (2), in elements of this many bits.
+    Mma { version: u32, shape: Vec<u64>, bits: u32, warps: u32 },
 }
 
 impl Layout {
@@ -46,7 +50,7 @@ pub(crate) fn of_variables(group: &Group, reach: Reach) -> Vec<Option<Layout>> {
 /// The same where some variables' layouts are chosen.
 pub(crate) fn of_other_variables(group: &Group, reach: Reach, chosen: &[Option<Layout>]) -> Vec<Option<Layout>> {
     let fixed = |v: &twill_codegen::ir::Variable| match v.form {
-        Form::Any => None,
+        Form::Any | Form::Pointers { .. } => None,
         Form::Accumulator { columns } => Some(Layout::Accumulator(columns)),
         Form::LeftOperand { columns } => {
             Some(Layout::LeftOperand { columns, bits: v.element.scalar_bits().unwrap_or(16) })

@@ -12,11 +12,13 @@
 //! | `pipeline` | the passes in order |
 //! | `passes` | one pass a file |
 //! | `builder` | what passes share while a program is built: the kernel, one group's code, reads of values |
+//! | `in_order` | a kernel without a pipeline: the TTIR as it stands |
 //! | `target` | what differs between Hopper and Blackwell |
 //! | `verify` | registers and barriers, proved |
 
 mod builder;
 mod error;
+pub mod in_order;
 pub mod ir;
 mod options;
 pub mod passes;

@@ -2,22 +2,33 @@
 
 use crate::fault::Fault;
 use crate::memory::{Argument, Combination, Launch, Memory, Tensor};
-use crate::value::{Combine, Data, Elementwise, Tile, apply, dot, reduce};
+use crate::value::{Combine, Data, Elementwise, Tile, apply, dot, join, reduce, reduce_by, scan_by, split};
 use std::rc::Rc;
 use twill_triton::Kernel;
 use twill_triton::mlir::{Attribute, BlockId, Module, Operation, OperationId, Type, ValueId};
+
+/// Blocks and iterations of one loop after which a kernel is not believed to end.
+const MOST_BLOCKS: u64 = 1_000_000;
 
 /// Executes a kernel.
 ///
 /// # Errors
 /// When the kernel has an operation that is not known, or reads or writes outside of its arrays.
 pub fn run(kernel: &Kernel, launch: &Launch, memory: &mut Memory) -> Result<(), Fault> {
-    let module = kernel.module();
-    let body = module.body(kernel.function()).ok_or_else(|| Fault::Undefined { what: "the kernel's body".into() })?;
+    run_function(kernel.module(), kernel.function(), launch, memory)
+}
+
+/// Executes a function of a module, whatever its loops are.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_function(module: &Module, function: OperationId, launch: &Launch, memory: &mut Memory) -> Result<(), Fault> {
+    let body = module.body(function).ok_or_else(|| Fault::Undefined { what: "the kernel's body".into() })?;
     let [x, y, z] = launch.grid;
     for program in (0..z).flat_map(|c| (0..y).flat_map(move |b| (0..x).map(move |a| [a, b, c]))) {
         let values = vec![None; module.value_count()];
-        ProgramInstance { module, launch, memory: &mut *memory, program, values }.block(body)?;
+        let mut instance = ProgramInstance { module, launch, memory: &mut *memory, program, values };
+        instance.function(body)?;
     }
     Ok(())
 }
@@ -76,6 +87,109 @@ impl<'a> ProgramInstance<'a> {
         Ok(())
     }
 
+    /// The blocks of the kernel's body, from branch to branch.
+    fn function(&mut self, body: BlockId) -> Result<(), Fault> {
+        let mut next = Some(body);
+        for _ in 0..MOST_BLOCKS {
+            let Some(block) = next else { return Ok(()) };
+            self.block(block)?;
+            let Some(last) = self.module.terminator(block) else { return Ok(()) };
+            let operation = self.module.operation(last);
+            let arguments = |which: usize| {
+                let target = operation.successors.get(which).copied();
+                target.map_or(0, |target| self.module.block(target).arguments.len())
+            };
+            let (which, first) = match operation.name.as_str() {
+                "cf.br" => (0, 0),
+                "cf.cond_br" => {
+                    let condition = operation.operands.first().ok_or_else(|| unknown(operation))?;
+                    if self.integer(*condition)? != 0 { (0, 1) } else { (1, 1 + arguments(0)) }
+                }
+                _ => return Ok(()),
+            };
+            next = operation.successors.get(which).copied();
+            if let Some(target) = next {
+                let given =
+                    operation.operands.iter().skip(first).map(|v| self.get(*v)).collect::<Result<Vec<_>, _>>()?;
+                for (argument, tile) in self.module.block(target).arguments.iter().zip(given) {
+                    self.set(*argument, tile);
+                }
+            }
+        }
+        Err(Fault::Endless { steps: MOST_BLOCKS })
+    }
+
+    /// The values that a block ends with, after its operations.
+    fn region(&mut self, block: BlockId) -> Result<Vec<Rc<Tile>>, Fault> {
+        self.block(block)?;
+        let last = self.module.terminator(block).map(|last| self.module.operation(last));
+        last.map_or(Ok(Vec::new()), |last| last.operands.iter().map(|v| self.get(*v)).collect())
+    }
+
+    fn branch(&mut self, operation: &Operation) -> Result<(), Fault> {
+        let condition = operation.operands.first().ok_or_else(|| unknown(operation))?;
+        let which = usize::from(self.integer(*condition)? == 0);
+        let region = operation.regions.get(which).map(|region| self.module.region(*region));
+        if let Some(block) = region.and_then(|region| region.blocks.first()) {
+            let found = self.region(*block)?;
+            for (result, tile) in operation.results.iter().zip(found) {
+                self.set(*result, tile);
+            }
+        }
+        Ok(())
+    }
+
+    fn while_loop(&mut self, operation: &Operation) -> Result<(), Fault> {
+        let blocks: Vec<BlockId> =
+            operation.regions.iter().filter_map(|r| self.module.region(*r).blocks.first().copied()).collect();
+        let [before, body] = blocks.as_slice() else { return Err(unknown(operation)) };
+        let mut carried: Vec<Rc<Tile>> = operation.operands.iter().map(|v| self.get(*v)).collect::<Result<_, _>>()?;
+        for _ in 0..MOST_BLOCKS {
+            for (argument, tile) in self.module.block(*before).arguments.iter().zip(carried) {
+                self.set(*argument, tile);
+            }
+            let found = self.region(*before)?;
+            let Some((condition, passed)) = found.split_first() else { return Err(unknown(operation)) };
+            if condition.as_integer() == Some(0) {
+                for (result, tile) in operation.results.iter().zip(passed) {
+                    self.set(*result, tile.clone());
+                }
+                return Ok(());
+            }
+            for (argument, tile) in self.module.block(*body).arguments.iter().zip(passed) {
+                self.set(*argument, tile.clone());
+            }
+            carried = self.region(*body)?;
+        }
+        Err(Fault::Endless { steps: MOST_BLOCKS })
+    }
+
+    /// The results of a `tt.reduce` or `tt.scan`, whatever its region does.
+    fn combined(&mut self, id: OperationId) -> Result<(), Fault> {
+        let module = self.module;
+        let operation = module.operation(id);
+        let tiles: Vec<Rc<Tile>> = operation.operands.iter().map(|v| self.get(*v)).collect::<Result<_, _>>()?;
+        let block = module.body(id).ok_or_else(|| unknown(operation))?;
+        let axis = operation.attributes.axis();
+        let results = operation.results.clone();
+        let is_scan = operation.name == "tt.scan";
+        let reverse = operation.attributes.flag("reverse");
+        let mut combine = |given: Vec<Rc<Tile>>| {
+            for (argument, tile) in module.block(block).arguments.iter().zip(given) {
+                self.set(*argument, tile);
+            }
+            self.region(block)
+        };
+        let found = match is_scan {
+            true => scan_by(&tiles, axis, reverse, &mut combine)?,
+            false => reduce_by(&tiles, axis, &mut combine)?,
+        };
+        for (result, tile) in results.iter().zip(found) {
+            self.set(*result, tile.shared());
+        }
+        Ok(())
+    }
+
     fn for_loop(&mut self, id: OperationId) -> Result<(), Fault> {
         let parts = self.module.for_loop(id).ok_or_else(|| Fault::Undefined { what: "the parts of a loop".into() })?;
         let (lower, upper, step) = (self.integer(parts.lower)?, self.integer(parts.upper)?, self.integer(parts.step)?);
@@ -106,7 +220,22 @@ impl<'a> ProgramInstance<'a> {
         let arithmetic = self.launch.arithmetic;
         match (operation.name.as_str(), operands) {
             ("scf.for", _) => return self.for_loop(id),
-            ("scf.yield" | "tt.return" | "llvm.intr.assume", _) => return Ok(()),
+            ("scf.if", _) => return self.branch(operation),
+            ("scf.while", _) => return self.while_loop(operation),
+            ("tt.scan", _) => return self.combined(id),
+            ("tt.reduce", _) if self.simple_combination(id).is_none() => return self.combined(id),
+            ("tt.split", [x]) => {
+                let halves = split(&*self.get(*x)?)?;
+                for (result, half) in operation.results.iter().zip(halves) {
+                    self.set(*result, half.shared());
+                }
+                return Ok(());
+            }
+            (
+                "scf.yield" | "scf.condition" | "cf.br" | "cf.cond_br" | "tt.return" | "tt.reduce.return"
+                | "tt.scan.return" | "llvm.intr.assume" | "gpu.barrier",
+                _,
+            ) => return Ok(()),
             ("tt.descriptor_store" | "tt.descriptor_reduce", [tensor, value, coordinates @ ..]) => {
                 let how = combination(operation)?;
                 let (tensor, tile_origin, value) =
@@ -129,7 +258,6 @@ impl<'a> ProgramInstance<'a> {
 
     /// The result of an operation without effects.
     fn value(&self, id: OperationId, operation: &Operation, result: ValueId) -> Result<Rc<Tile>, Fault> {
-        let module = self.module;
         let (shape, element, arithmetic) = (self.shape(result), self.element(result), self.launch.arithmetic);
         let unfit = || Fault::Shapes { what: format!("`{}`", operation.name) };
         let number = |name: &str| operation.attributes.integer(name);
@@ -147,14 +275,10 @@ impl<'a> ProgramInstance<'a> {
                 self.get(*x)?.transpose(&order).ok_or_else(unfit)?
             }
             ("tt.reduce", [x]) => {
-                let body = module.body(id).map(|b| module.block(b).operations.as_slice()).unwrap_or_default();
-                let combine = match body {
-                    [one, _] => Combine::of(&module.operation(*one).name),
-                    _ => None,
-                };
-                let combine = combine.ok_or_else(|| unknown(operation))?;
+                let combine = self.simple_combination(id).ok_or_else(|| unknown(operation))?;
                 reduce(&*self.get(*x)?, axis(), combine, element, arithmetic)?
             }
+            ("tt.join", [a, b]) => join(&*self.get(*a)?, &*self.get(*b)?)?,
             ("tt.dot", [a, b, c]) => dot(&*self.get(*a)?, &*self.get(*b)?, Some(&*self.get(*c)?), element, arithmetic)?,
             ("tt.load", [pointers, rest @ ..]) => {
                 let pointers = self.get(*pointers)?;
@@ -175,6 +299,16 @@ impl<'a> ProgramInstance<'a> {
             }
         };
         Ok(tile.shared())
+    }
+
+    /// The one operation with which a reduction of one tile combines two elements, if it is one.
+    fn simple_combination(&self, id: OperationId) -> Option<Combine> {
+        let module = self.module;
+        let body = module.body(id).map(|b| module.block(b).operations.as_slice()).unwrap_or_default();
+        match body {
+            [one, _] if module.operation(id).results.len() == 1 => Combine::of(&module.operation(*one).name),
+            _ => None,
+        }
     }
 
     fn constant(&self, value: ValueId, shape: &[usize], element: &Type) -> Option<Tile> {

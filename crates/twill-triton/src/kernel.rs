@@ -112,7 +112,11 @@ impl Kernel {
     }
 }
 
-fn find(module: &Module, name: Option<&str>) -> Result<OperationId, Error> {
+/// The only kernel of a module, or the one of this name: its `tt.func`.
+///
+/// # Errors
+/// When there is no such kernel.
+pub fn find(module: &Module, name: Option<&str>) -> Result<OperationId, Error> {
     let kernels: Vec<OperationId> = module.kernels().filter(|id| module.body(*id).is_some()).collect();
     let file = || module.file().to_owned();
     let names = || kernels.iter().filter_map(|id| module.function_name(*id)).map(str::to_owned).collect();

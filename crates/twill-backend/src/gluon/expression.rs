@@ -20,18 +20,29 @@ pub(super) struct Names<'a> {
     pub layouts: Vec<Option<Layout>>,
     /// Tiles that are computed anew where they are used.
     pub inlined: HashMap<VariableId, Expression>,
+    /// One operation after the other is executed as the TTIR has it: numbers have its types.
+    pub in_order: bool,
     /// Layouts that were named.
     pub used: RefCell<BTreeSet<Layout>>,
 }
 
 impl Names<'_> {
-    fn layout(&self, layout: &Layout) -> String {
+    pub fn layout(&self, layout: &Layout) -> String {
         layout.roots(&mut self.used.borrow_mut());
         layout.name()
     }
 
     pub fn variable(&self, id: VariableId) -> &str {
         &self.group.variables[id.index()].name
+    }
+
+    /// A layout for a tile that nothing else decides about.
+    fn default_layout(&self, value: &Expression) -> Layout {
+        let rank = value.shape.len();
+        match self.in_order {
+            true => super::in_order::coalesced(&value.shape, rank.saturating_sub(1), 32, self.group.warps),
+            false => Layout::blocked(rank, self.group.warps),
+        }
     }
 
     /// The iteration's number.
@@ -89,6 +100,10 @@ impl Names<'_> {
                 format!("programs_{}", ["x", "y", "z"].get(*axis as usize).copied().unwrap_or("x"))
             }
             ExpressionKind::Iteration(number) => self.iteration(number.index, number.iteration),
+            ExpressionKind::Integer(n) if self.in_order => {
+                format!("scalar({}, {})", integer(*n, &value.element), dtype(&value.element))
+            }
+            ExpressionKind::Float(x) if self.in_order => format!("scalar({}, {})", float(*x), dtype(&value.element)),
             ExpressionKind::Integer(n) => integer(*n, &value.element),
             ExpressionKind::Float(x) => float(*x),
             ExpressionKind::Apply { operation, operands } => {
@@ -106,8 +121,7 @@ impl Names<'_> {
             }
             ExpressionKind::Broadcast(x) => self.scalar(x),
             ExpressionKind::Reduce { axis, combine, operand } => {
-                let layout = infer(operand, &self.layouts)
-                    .unwrap_or_else(|| Layout::blocked(operand.shape.len(), self.group.warps));
+                let layout = infer(operand, &self.layouts).unwrap_or_else(|| self.default_layout(operand));
                 format!("{}({}, {axis})", reduction(combine), self.tile(operand, &layout))
             }
             // A name that nobody defines stops the compiler: nothing wrong is computed.
@@ -147,6 +161,12 @@ impl Names<'_> {
             ExpressionKind::Integer(n) => full(integer(*n, &value.element)),
             ExpressionKind::Float(x) => full(float(*x)),
             ExpressionKind::Range(start, end) => format!("gl.arange({start}, {end}, layout={})", self.layout(want)),
+            ExpressionKind::Broadcast(x) if self.in_order && x.shape.is_empty() => {
+                format!("splat({}, {}, {})", self.scalar(x), shape(), self.layout(want))
+            }
+            ExpressionKind::Broadcast(x) if self.in_order => {
+                format!("broadcast_to({}, {})", self.part(x, want, false), shape())
+            }
             ExpressionKind::Broadcast(x) if broadcasts => self.part(x, want, true),
             ExpressionKind::Broadcast(x) if x.shape.is_empty() => full(self.scalar(x)),
             ExpressionKind::Broadcast(x) if x.shape == value.shape => self.part(x, want, broadcasts),
@@ -159,7 +179,7 @@ impl Names<'_> {
                 format!("gl.expand_dims({}, {axis})", self.part(x, &inner, false))
             }
             ExpressionKind::Transpose(order, x) => {
-                let inner = infer(x, &self.layouts).unwrap_or_else(|| Layout::blocked(x.shape.len(), self.group.warps));
+                let inner = infer(x, &self.layouts).unwrap_or_else(|| self.default_layout(x));
                 format!(
                     "gl.convert_layout(gl.permute({}, {order:?}), {})",
                     self.part(x, &inner, false),
@@ -167,8 +187,8 @@ impl Names<'_> {
                 )
             }
             ExpressionKind::Apply { operation, operands } => {
-                let covered = covers(operands, &value.shape);
-                if !covered && operands.iter().all(is_single) {
+                let covered = !self.in_order && covers(operands, &value.shape);
+                if !covered && !self.in_order && operands.iter().all(is_single) {
                     let operands: Vec<String> = operands.iter().map(|o| self.single(o)).collect();
                     return full(apply(operation, &operands, &value.element));
                 }
@@ -176,8 +196,7 @@ impl Names<'_> {
                 apply(operation, &operands, &value.element)
             }
             ExpressionKind::Reduce { axis, combine, operand } => {
-                let inner = infer(operand, &self.layouts)
-                    .unwrap_or_else(|| Layout::blocked(operand.shape.len(), self.group.warps));
+                let inner = infer(operand, &self.layouts).unwrap_or_else(|| self.default_layout(operand));
                 let reduced = format!("{}({}, {axis})", reduction(combine), self.part(operand, &inner, false));
                 if Layout::Slice(*axis, Box::new(inner)) == *want {
                     reduced
@@ -188,11 +207,18 @@ impl Names<'_> {
             ExpressionKind::PartialSums(_) => {
                 format!("gl.convert_layout({}, {})", self.partials(value), self.layout(want))
             }
+            ExpressionKind::Load { pointers, .. }
+                if self.in_order && infer(pointers, &self.layouts).is_some_and(|l| l != *want) =>
+            {
+                let have = infer(pointers, &self.layouts).unwrap_or_else(|| want.clone());
+                format!("gl.convert_layout({}, {})", self.part(value, &have, false), self.layout(want))
+            }
             ExpressionKind::Load { pointers, mask, other } => {
                 let mut text = format!("gl.load({}", self.part(pointers, want, false));
                 for (name, extra) in [("mask", mask), ("other", other)] {
                     if let Some(extra) = extra {
-                        text.push_str(&format!(", {name}={}", self.part(extra, want, name == "other")));
+                        let broadcasts = name == "other" && !self.in_order;
+                        text.push_str(&format!(", {name}={}", self.part(extra, want, broadcasts)));
                     }
                 }
                 text + ")"
@@ -257,14 +283,14 @@ fn covers(operands: &[Expression], shape: &[u64]) -> bool {
     (0..shape.len()).all(|d| shapes.iter().any(|s| s[d] == shape[d]))
 }
 
-fn integer(value: i128, element: &Type) -> String {
+pub(super) fn integer(value: i128, element: &Type) -> String {
     if matches!(element, Type::Integer(1)) {
         return if value == 0 { "False" } else { "True" }.into();
     }
     value.to_string()
 }
 
-fn float(value: f64) -> String {
+pub(super) fn float(value: f64) -> String {
     if value.is_nan() {
         "float(\"nan\")".into()
     } else if value.is_infinite() {

@@ -8,7 +8,7 @@ use super::source::group_arguments;
 use super::tensor_memory;
 use crate::listing::end_with_marker;
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use twill_codegen::ir::{BarrierId, CursorId};
 use twill_codegen::ir::{Expression, ExpressionKind};
@@ -27,16 +27,19 @@ pub(super) struct Printer<'a> {
     group: &'a Group,
     names: Names<'a>,
     out: String,
+    /// What reductions and scans of the group do to two elements.
+    functions: Vec<String>,
     /// Places of operands are found anew in every iteration.
     is_short_of_registers: bool,
 }
 
 impl<'a> Printer<'a> {
     pub(super) fn new(kernel: &'a WarpProgram, group: &'a Group) -> Printer<'a> {
-        let layouts = of_variables(group, Reach::Tiles);
-        let inlined = inlined(group, &layouts);
-        let names = Names { kernel, group, layouts, inlined, used: RefCell::new(BTreeSet::new()) };
-        Printer { kernel, group, names, out: String::new(), is_short_of_registers: false }
+        let in_order = kernel.is_in_order();
+        let layouts = if in_order { super::in_order::layouts(group) } else { of_variables(group, Reach::Tiles) };
+        let inlined = if in_order { HashMap::new() } else { inlined(group, &layouts) };
+        let names = Names { kernel, group, layouts, inlined, in_order, used: RefCell::new(BTreeSet::new()) };
+        Printer { kernel, group, names, out: String::new(), functions: Vec::new(), is_short_of_registers: false }
     }
 
     /// The group's function.
@@ -55,7 +58,9 @@ impl<'a> Printer<'a> {
             if self.group.warps == 1 { "" } else { "s" },
             self.group.registers
         );
-        self.line(1, "base = barrier_base(BARRIERS_AT)", "");
+        if !self.names.in_order {
+            self.line(1, "base = barrier_base(BARRIERS_AT)", "");
+        }
         for cursor in crate::cursors::defined_first(self.group) {
             let c = &self.group.cursors[cursor.index()];
             let (name, phase) = (c.name.clone(), c.phase);
@@ -86,7 +91,8 @@ impl<'a> Printer<'a> {
         self.nodes(depth, body);
         self.nodes(1, end);
         used.extend(self.names.used.into_inner());
-        self.out
+        self.functions.push(self.out);
+        self.functions.join("\n\n")
     }
 
     /// Which program of the grid this is.
@@ -226,8 +232,9 @@ impl<'a> Printer<'a> {
 
     /// Pointers, a mask and a value in one layout: that of the value.
     fn store_operands(&self, pointers: &Expression, value: &Expression, mask: Option<&Expression>) -> String {
-        let layout = super::layout::infer(value, &self.names.layouts)
-            .or_else(|| super::layout::infer(pointers, &self.names.layouts))
+        let (first, second) = if self.names.in_order { (pointers, value) } else { (value, pointers) };
+        let layout = super::layout::infer(first, &self.names.layouts)
+            .or_else(|| super::layout::infer(second, &self.names.layouts))
             .unwrap_or_else(|| Layout::blocked(value.shape.len(), self.group.warps));
         let part = |e: &Expression| {
             if e.shape.is_empty() { self.names.scalar(e) } else { self.names.tile(e, &layout) }
@@ -239,8 +246,16 @@ impl<'a> Printer<'a> {
     fn op(&mut self, depth: usize, op: &Op, note: &Note) {
         let comment = Self::comment(note);
         let code = match op {
-            // Only CUDA is traced, and `check` refuses what no pass has a rule for.
-            Op::Timestamp(_) | Op::Opaque { .. } => return,
+            // Only CUDA is traced.
+            Op::Timestamp(_) => return,
+            Op::Opaque { operation, operands, results } => {
+                let mut combine = String::new();
+                if let Some(region) = &operation.combine {
+                    combine = format!("combine_{}", self.functions.len());
+                    self.functions.push(super::opaque::combine_function(&combine, region));
+                }
+                super::opaque::statement(&self.names, operation, operands, results, &combine)
+            }
             Op::Let { to, value } => {
                 if self.names.inlined.contains_key(to) {
                     return;

@@ -15,6 +15,8 @@ impl Layout {
             Layout::Tensor { rows, columns, warps } => format!("TENSOR_{rows}X{columns}_{warps}"),
             Layout::Like(variable) => format!("{variable}.type.layout"),
             Layout::Blocked { rank, warps } => format!("BLOCKED_{rank}D_{warps}"),
+            Layout::Coalesced { shape, dimension, vector, .. } => format!("TILE_{}_D{dimension}_V{vector}", by(shape)),
+            Layout::Mma { version, shape, bits, .. } => format!("MMA{version}_{}_{bits}BIT", by(shape)),
         }
     }
 
@@ -46,8 +48,57 @@ impl Layout {
             }
             Layout::Slice(..) | Layout::Like(_) => self.name(),
             Layout::Tensor { rows, columns, warps } => super::tensor_memory::register_layout(*rows, *columns, *warps),
+            Layout::Coalesced { shape, dimension, vector, warps } => coalesced(shape, *dimension, *vector, *warps),
+            Layout::Mma { version: 3, shape, bits, warps } => {
+                let (rows, columns) = (shape.first().copied().unwrap_or(64), shape.get(1).copied().unwrap_or(8));
+                // A warp group has 64 rows; others have other rows, else other columns.
+                let along_rows = u64::from(*warps).min(rows / 16).max(4);
+                let along_columns = u64::from(*warps) / along_rows;
+                let width = (columns / along_columns.max(1)).clamp(8, 256);
+                format!(
+                    "gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[{along_rows}, {along_columns}], instr_shape=[16, {width}, {}])",
+                    256 / bits.max(&8)
+                )
+            }
+            Layout::Mma { shape, warps, .. } => match shape.as_slice() {
+                [rows, _] => {
+                    let along_rows = u64::from(*warps).min(rows / 16).max(1);
+                    let along_columns = u64::from(*warps) / along_rows;
+                    format!(
+                        "gl.NVMMADistributedLayout(version=[2, 0], warps_per_cta=[{along_rows}, {along_columns}], instr_shape=[16, 8])"
+                    )
+                }
+                _ => format!(
+                    "gl.NVMMADistributedLayout(version=[2, 0], warps_per_cta=[{warps}, 1, 1], instr_shape=[1, 16, 8])"
+                ),
+            },
             Layout::Blocked { rank: 1, warps } => format!("gl.BlockedLayout([1], [32], [{warps}], [0])"),
             Layout::Blocked { warps, .. } => format!("gl.BlockedLayout([1, 8], [4, 8], [{warps}, 1], [1, 0])"),
         }
     }
+}
+
+/// Extents as a word.
+fn by(shape: &[u64]) -> String {
+    shape.iter().map(u64::to_string).collect::<Vec<_>>().join("X")
+}
+
+/// Elements, lanes and warps along each dimension, the contiguous one first: as Triton's default layout.
+fn coalesced(shape: &[u64], dimension: usize, vector: u64, warps: u32) -> String {
+    let order: Vec<usize> =
+        std::iter::once(dimension).chain((0..shape.len()).rev().filter(|d| *d != dimension)).collect();
+    let (mut each, mut lanes, mut groups) = (vec![1; shape.len()], vec![1; shape.len()], vec![1; shape.len()]);
+    let (mut lanes_left, mut warps_left) = (32, u64::from(warps));
+    for (k, d) in order.iter().enumerate() {
+        if k == 0 {
+            each[*d] = vector.min(shape[*d]);
+        }
+        let rest = shape[*d] / each[*d];
+        let is_last = k + 1 == order.len();
+        lanes[*d] = if is_last { lanes_left } else { rest.clamp(1, lanes_left) };
+        groups[*d] = if is_last { warps_left } else { (rest / lanes[*d]).clamp(1, warps_left) };
+        lanes_left /= lanes[*d];
+        warps_left /= groups[*d];
+    }
+    format!("gl.BlockedLayout({each:?}, {lanes:?}, {groups:?}, {order:?})")
 }

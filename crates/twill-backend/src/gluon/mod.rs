@@ -8,12 +8,17 @@
 //! | `layout` | names of layouts |
 //! | `names` | what parameters are called in a group |
 //! | `tensor_memory` | Blackwell's MMAs and the memory of their results |
+//! | `in_order` | layouts of programs that execute one operation after the other |
+//! | `opaque` | operations that no pass has a rule for |
+//! | `in_order.py` | what these call |
 //! | `prelude.py` | functions that every kernel uses |
 
 mod expression;
 mod group;
+mod in_order;
 mod layout;
 mod names;
+mod opaque;
 mod operation;
 mod source;
 mod tensor_memory;
@@ -49,7 +54,9 @@ fn check_nodes(nodes: &[Node]) -> Result<(), Error> {
     let refuse = |what: String| Err(Error::NotInGluon { what });
     nodes.iter().try_for_each(|node| match node {
         Node::Return => refuse("an early return from a loop".into()),
-        Node::Op(Op::Opaque { operation, .. }, _) => refuse(format!("the operation {}", operation.name)),
+        Node::Op(Op::Opaque { operation, .. }, _) if !opaque::is_known(operation) => {
+            refuse(format!("the operation {}", operation.name))
+        }
         _ => node.blocks().into_iter().try_for_each(|block| check_nodes(block)),
     })
 }

@@ -19,7 +19,10 @@ pub(super) fn dtype(element: &Type) -> String {
         Type::Float(FloatKind::BF16) => "gl.bfloat16".into(),
         Type::Float(FloatKind::F8E4M3FN) => "gl.float8e4nv".into(),
         Type::Float(FloatKind::F8E5M2) => "gl.float8e5".into(),
+        Type::Float(FloatKind::F8E4M3FNUZ) => "gl.float8e4b8".into(),
+        Type::Float(FloatKind::F8E5M2FNUZ) => "gl.float8e5b16".into(),
         Type::Float(kind) => format!("gl.float{}", kind.bits()),
+        Type::Pointer { pointee, .. } => format!("gl.pointer_type({})", dtype(pointee)),
         other => format!("{other:?}"),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::names::dtype;
 use crate::form::{Form, comparison, form};
-use twill_codegen::ir::Elementwise;
+use twill_codegen::ir::{Elementwise, Opaque};
 use twill_triton::mlir::Type;
 
 /// An operation on elements. A name that nobody defines stops the compiler: nothing wrong is computed.
@@ -28,6 +28,9 @@ pub(super) fn apply(operation: &Elementwise, operands: &[String], element: &Type
         operands.iter().map(unsigned).collect::<Vec<_>>().join(&format!(" {symbol} "))
     };
     let signed = |text: String| format!("{}.to({}, bitcast=True)", nested(&text), dtype(element));
+    if let Elementwise::Opaque(opaque) = operation {
+        return from_mlir(opaque, operands, element);
+    }
     let Some(form) = form(operation) else { return unknown() };
     match form {
         Form::Infix(symbol) => two(symbol),
@@ -58,6 +61,37 @@ pub(super) fn apply(operation: &Elementwise, operands: &[String], element: &Type
             format!("call_libdevice(\"{symbol}\", {}, {})", dtype(element), operands.join(", "))
         }
     }
+}
+
+/// An operation by the name that Triton's builder has for it.
+fn from_mlir(opaque: &Opaque, operands: &[String], element: &Type) -> String {
+    let attribute = |name: &str| opaque.attribute(name).unwrap_or_default();
+    let all = operands.join(", ");
+    let first = || operands.first().map_or("0", String::as_str);
+    let name = match opaque.name.as_str() {
+        "tt.bitcast" | "arith.bitcast" => return format!("bitcast({all}, {})", dtype(element)),
+        "tt.int_to_ptr" | "tt.ptr_to_int" => return format!("{}.to({})", nested(first()), dtype(element)),
+        "tt.fp_to_fp" => {
+            let rounding = match attribute("rounding") {
+                "rtz" | "0" => "rtz",
+                _ => "rtne",
+            };
+            return format!("{}.to({}, fp_downcast_rounding=\"{rounding}\")", nested(first()), dtype(element));
+        }
+        "tt.clampf" => return format!("clamp_nan({all})"),
+        "tt.extern_elementwise" => {
+            return format!("call_libdevice({:?}, {}, {all})", attribute("symbol"), dtype(element));
+        }
+        "arith.cmpi" => format!("icmp{}", attribute("predicate").to_uppercase()),
+        "arith.cmpf" => format!("fcmp{}", attribute("predicate").to_uppercase()),
+        "arith.divui" => "udiv".into(),
+        "arith.remui" => "urem".into(),
+        "arith.shrui" => "lshr".into(),
+        "arith.remf" => "frem".into(),
+        "tt.mulhiui" => "umulhi".into(),
+        other => other.rsplit('.').next().unwrap_or_default().to_owned(),
+    };
+    format!("elementwise({name:?}, {}, {all})", dtype(element))
 }
 
 /// With parentheses where it is more than a name, a number or a call.

@@ -10,6 +10,36 @@ use twill_codegen::ir::{Arrival, Syntax, WarpProgram};
 use twill_codegen::ir::{Op, any};
 
 const PRELUDE: &str = include_str!("prelude.py");
+const IN_ORDER: &str = include_str!("in_order.py");
+
+/// The functions of `in_order.py` that a kernel calls, and those that these call.
+fn in_order_prelude(groups: &[String]) -> String {
+    let functions: Vec<&str> = IN_ORDER.trim_end().split("\n\n\n").collect();
+    let name =
+        |f: &str| f.split_once("def ").and_then(|(_, rest)| rest.split_once('(')).map(|(name, _)| name.to_owned());
+    let mut called = vec![false; functions.len()];
+    loop {
+        let before = called.clone();
+        for (k, function) in functions.iter().enumerate() {
+            let call = format!("{}(", name(function).unwrap_or_default());
+            let calls = |text: &str| {
+                text.match_indices(&call)
+                    .any(|(at, _)| !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '.'))
+            };
+            let others = functions
+                .iter()
+                .zip(&before)
+                .enumerate()
+                .any(|(other, (text, used))| other != k && *used && calls(text));
+            called[k] |= others || groups.iter().any(|g| calls(g));
+        }
+        if called == before {
+            break;
+        }
+    }
+    let used: Vec<&str> = functions.iter().zip(called).filter(|(_, used)| *used).map(|(f, _)| *f).collect();
+    used.join("\n\n\n") + "\n"
+}
 
 /// The source.
 pub(super) fn print(kernel: &WarpProgram, header: &Header) -> String {
@@ -24,13 +54,17 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> String {
         out.push_str("from triton.experimental.gluon.language.nvidia.hopper import async_copy\n");
     }
     let calls_libdevice = groups.iter().any(|g| g.contains("call_libdevice("));
-    if has_reduce(kernel) {
+    let in_order = kernel.is_in_order();
+    if in_order && groups.iter().any(|g| g.contains("dot_mma(")) {
+        out.push_str("from triton.experimental.gluon.language.nvidia.ampere import mma_v2\n");
+    }
+    if has_reduce(kernel) || in_order {
         out.push_str("from triton._C.libtriton import ir\n");
     }
-    if has_reduce(kernel) || calls_libdevice {
+    if has_reduce(kernel) || calls_libdevice || in_order {
         out.push_str("from triton.experimental.gluon.language._core import builtin\n");
     }
-    if calls_libdevice {
+    if calls_libdevice || in_order {
         out.push_str("from triton.language import core\n");
     }
     if groups.iter().any(|g| g.contains("PROPAGATE_NAN")) {
@@ -42,7 +76,9 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> String {
         let _ = writeln!(out, "{} = gl.constexpr({})", layout.name(), layout.definition());
     }
     let has_tensor_memory = tensor_memory::is_used(kernel);
-    out.push_str(if has_tensor_memory {
+    out.push_str(if in_order {
+        ""
+    } else if has_tensor_memory {
         "\n# Tiles in shared and tensor memory.\n"
     } else {
         "\n# Tiles in shared memory.\n"
@@ -59,16 +95,24 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> String {
         };
         let _ = writeln!(out, "{} = gl.constexpr({layout})", buffer.name.to_uppercase());
     }
-    out.push_str("\n# Where the barriers of each kind begin in `bars`.\n");
+    if !in_order {
+        out.push_str("\n# Where the barriers of each kind begin in `bars`.\n");
+    }
     for (k, barriers) in kernel.barriers.iter().enumerate() {
         let _ = writeln!(out, "{} = gl.constexpr({})", barriers.name.to_uppercase(), first_barrier(kernel, k));
     }
-    let prelude = if has_tensor_memory { tensor_memory::ordered(PRELUDE) } else { PRELUDE.to_owned() };
+    let prelude = if in_order {
+        in_order_prelude(&groups)
+    } else if has_tensor_memory {
+        tensor_memory::ordered(PRELUDE)
+    } else {
+        PRELUDE.to_owned()
+    };
     let _ = write!(out, "\n\n{prelude}\n\n{}", tile_order(kernel));
     if !kernel.named_barriers.is_empty() {
         out.push_str(NAMED);
     }
-    if has_reduce(kernel) {
+    if has_reduce(kernel) && !in_order {
         out.push_str(REDUCE);
     }
     if calls_libdevice {
@@ -250,6 +294,11 @@ fn entry(kernel: &WarpProgram) -> String {
             buffer.name.to_uppercase()
         );
     }
+    if kernel.is_in_order() {
+        let names = group_arguments(kernel).join(", ");
+        let _ = writeln!(out, "    {}({names}, BARRIERS_AT)", kernel.groups[0].name);
+        return out;
+    }
     let total = first_barrier(kernel, kernel.barriers.len());
     let mut k = "k".to_owned();
     while arguments(kernel).contains(&k) {
@@ -311,6 +360,8 @@ pub(crate) fn arguments(kernel: &WarpProgram) -> Vec<String> {
 pub(super) fn group_arguments(kernel: &WarpProgram) -> Vec<String> {
     let mut names = arguments(kernel);
     names.extend(kernel.buffers.iter().filter(|b| !b.shape.is_empty()).map(|b| b.name.clone()));
-    names.push("bars".into());
+    if !kernel.is_in_order() {
+        names.push("bars".into());
+    }
     names
 }

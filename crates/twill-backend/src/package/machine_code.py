@@ -45,8 +45,9 @@ class Code:
     def compared(self):
         """Where workers begin, by number, if there are too few of them for a jump table: they compare theirs in turn."""
         loads = (i for i, block in enumerate(self.blocks) if any("LDS.U8" in line for line in block))
-        at, workers = next(loads, None), {}
-        while at is not None and at + 1 < len(self.blocks):
+        at, workers, seen = next(loads, None), {}, set()
+        while at is not None and at + 1 < len(self.blocks) and at not in seen:
+            seen.add(at)
             block = self.blocks[at]
             test = re.search(r"ISETP\.(NE|EQ)\S* (P\d), PT, R\d+, (RZ|0x[0-9a-f]+), PT", "\n".join(block))
             branch = re.match(r"@(!?)(P\d) (BRA|EXIT)\b", block[-1])
@@ -173,7 +174,9 @@ def describe_groups(code, kernel):
     """Warp groups in the order of the partitions of warp_specialize, without those that only fill up warps."""
     names = kernel.get("groups", [])
     groups, loops = [], list(main_loops(code))
-    for number, blocks in enumerate(code.groups()):
+    # One group alone has no workers.
+    parts = [set(range(len(code.blocks)))] if len(names) == 1 else code.groups()
+    for number, blocks in enumerate(parts):
         lines = code.lines(blocks)
         used = number < len(names) if names else number == 0 or any(token(line) not in (None, "BAR") for line in lines)
         if not used:

@@ -23,11 +23,10 @@ fn first_dot(module: &Module, of: OperationId) -> Option<[u64; 3]> {
 }
 
 /// The parameters of the source; a descriptor's extents and strides belong to it.
-pub(super) fn parameters(kernel: &Kernel) -> Vec<Parameter> {
-    let module = kernel.module();
+pub(crate) fn parameters(module: &Module, function: OperationId) -> Vec<Parameter> {
     let mut parameters: Vec<Parameter> = Vec::new();
     let mut skip = 0;
-    for (index, value) in module.arguments(kernel.function()).iter().enumerate() {
+    for (index, value) in module.arguments(function).iter().enumerate() {
         if skip > 0 {
             skip -= 1;
             continue;
@@ -36,7 +35,7 @@ pub(super) fn parameters(kernel: &Kernel) -> Vec<Parameter> {
         if let Type::TensorDescriptor(block) = &kind {
             skip = 2 * block.shape().map_or(0, <[_]>::len);
         }
-        let attributes = module.argument_attributes(kernel.function(), index);
+        let attributes = module.argument_attributes(function, index);
         let divisible_by_16 = attributes.and_then(|a| a.integer("tt.divisibility")).is_some_and(|d| d % 16 == 0);
         let at_least = attributes.and_then(|a| a.integer(AT_LEAST));
         parameters.push(Parameter { name: module.value(*value).name.clone(), kind, divisible_by_16, at_least });

@@ -3,7 +3,7 @@
 use crate::builder::kernel::KernelBuilder;
 use crate::error::Error;
 use crate::ir::{Amount, Descriptor, DescriptorId, Matrix};
-use twill_triton::mlir::{Definition, OperationId, Type, ValueId};
+use twill_triton::mlir::{Definition, Module, OperationId, Type, ValueId};
 
 impl KernelBuilder<'_> {
     /// The descriptor of a parameter for blocks of a shape.
@@ -48,8 +48,7 @@ impl KernelBuilder<'_> {
         let found = self.program.descriptors.iter().position(|d| alike(d) && d.matrix == matrix);
         let others = self.program.descriptors.iter().filter(|d| alike(d)).count();
         let position = found.unwrap_or_else(|| {
-            let extents: Vec<String> = block.iter().map(u64::to_string).collect();
-            let mut name = format!("{parameter}_{}", extents.join("x"));
+            let mut name = name(&parameter, block);
             if others > 0 {
                 // The same tensor seen as another matrix.
                 name = format!("{name}_{others}");
@@ -59,4 +58,21 @@ impl KernelBuilder<'_> {
         });
         DescriptorId::at(position)
     }
+}
+
+/// A descriptor's name in the code.
+pub(crate) fn name(parameter: &str, block: &[u64]) -> String {
+    let extents: Vec<String> = block.iter().map(u64::to_string).collect();
+    format!("{parameter}_{}", extents.join("x"))
+}
+
+/// The descriptors that a kernel is given.
+pub(crate) fn of_parameters(module: &Module, function: OperationId) -> Vec<Descriptor> {
+    let of = |value: &ValueId| {
+        let Type::TensorDescriptor(block) = module.type_of(*value) else { return None };
+        let (parameter, extents) = (module.value(*value).name.clone(), block.known_shape()?);
+        let name = name(&parameter, &extents);
+        Some(Descriptor { name, parameter, block: extents, element: block.element().clone(), matrix: None })
+    };
+    module.arguments(function).iter().filter_map(of).collect()
 }

@@ -69,7 +69,7 @@ impl<'a> KernelBuilder<'a> {
         let loops = facts.unwrap_or_default();
         let program = WarpProgram {
             name: names::identifier(kernel.name()),
-            parameters: parameters(kernel),
+            parameters: parameters(module, kernel.function()),
             loops: loops.iter().enumerate().map(|(index, l)| loop_of_program(kernel, index, l)).collect(),
             descriptors: Vec::new(),
             buffers: Vec::new(),

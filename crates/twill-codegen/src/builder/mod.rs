@@ -2,8 +2,8 @@
 
 pub(crate) mod apply;
 pub(crate) mod carried;
-mod declarations;
-mod descriptors;
+pub(crate) mod declarations;
+pub(crate) mod descriptors;
 pub(crate) mod group;
 pub(crate) mod invariant_tiles;
 pub(crate) mod kernel;

@@ -1,11 +1,13 @@
 //! Operations on elements, by their names in the TTIR.
 
+use super::Expression;
 use std::fmt;
+use twill_triton::mlir::Type;
 
 macro_rules! operations {
     ($($(#[$documentation:meta])* $variant:ident = $name:literal,)*) => {
         /// An operation on elements.
-        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[derive(Clone, Debug, PartialEq)]
         #[allow(missing_docs, reason = "their names are those of the TTIR")]
         pub enum Elementwise {
             $($(#[$documentation])* $variant,)*
@@ -122,6 +124,7 @@ impl Elementwise {
             Elementwise::CmpF(predicate) => Some(predicate.name()),
             Elementwise::CmpI(predicate) => Some(predicate.name()),
             Elementwise::Libdevice(symbol) => Some(symbol),
+            Elementwise::Opaque(opaque) => opaque.attribute("predicate").or_else(|| opaque.attribute("symbol")),
             _ => None,
         }
     }
@@ -214,12 +217,33 @@ impl IntegerPredicate {
 }
 
 /// An operation that no pass has a rule for, as the TTIR has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Opaque {
     /// Its name, such as `tt.histogram`.
     pub name: String,
     /// Its attributes as text, such as `axis` and `1 : i32`.
     pub attributes: Vec<(String, String)>,
+    /// What a reduction or a scan does to two elements.
+    pub combine: Option<CombineRegion>,
+}
+
+impl Opaque {
+    /// An attribute's text.
+    pub fn attribute(&self, name: &str) -> Option<&str> {
+        self.attributes.iter().find(|(known, _)| known == name).map(|(_, text)| text.as_str())
+    }
+}
+
+/// The region of a `tt.reduce` or `tt.scan`: a function of scalars. Expressions name arguments and what was computed before by
+/// [`Parameter`](super::ExpressionKind::Parameter).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CombineRegion {
+    /// The elements of one side, then those of the other.
+    pub arguments: Vec<(String, Type)>,
+    /// What is computed, in order.
+    pub body: Vec<(String, Expression)>,
+    /// The combined elements.
+    pub results: Vec<Expression>,
 }
 
 #[cfg(test)]

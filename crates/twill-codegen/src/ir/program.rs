@@ -135,6 +135,13 @@ pub struct Buffer {
     pub source: Option<Source>,
 }
 
+impl WarpProgram {
+    /// Whether one group executes one operation after the other ([`in_order`](crate::in_order)).
+    pub fn is_in_order(&self) -> bool {
+        self.loops.is_empty() && self.groups.len() == 1
+    }
+}
+
 impl Buffer {
     /// Whether it is in tensor memory.
     pub fn is_tensor(&self) -> bool {
@@ -265,6 +272,11 @@ pub enum Form {
     LeftOperand {
         /// Columns of the result.
         columns: u64,
+    },
+    /// Neighbours along a dimension point to neighbours in memory.
+    Pointers {
+        /// The dimension.
+        dimension: usize,
     },
 }
 

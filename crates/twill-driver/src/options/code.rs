@@ -221,6 +221,8 @@ pub enum Which {
     SwpOnly,
     /// One iteration after another, one operation after another; rings of one slot.
     NoSwp,
+    /// No pipeline: one group executes the operations of the TTIR in their order.
+    InOrder,
 }
 
 impl Choice for Which {
@@ -228,6 +230,7 @@ impl Choice for Which {
         ("optimal", Which::Optimal, "The best, with its proof"),
         ("swp-only", Which::SwpOnly, "Order and stages of the modulo schedule without warps"),
         ("no-swp", Which::NoSwp, "One iteration after another, with rings of one slot"),
+        ("in-order", Which::InOrder, "One warp group, one operation after another, as the TTIR has them"),
     ];
 }
 

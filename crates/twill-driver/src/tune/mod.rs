@@ -9,6 +9,7 @@ mod assembler;
 mod candidate;
 mod fallback;
 mod generated;
+mod in_order;
 mod latency_padding;
 pub(crate) mod lower;
 mod mma_batches;
@@ -77,26 +78,32 @@ pub fn compile(
     if let Some(found) = cache.as_ref().and_then(|cache| cache.find(&key, GeneratedKernel::from_json)) {
         return Ok(Compiled::Kernel(Box::new(found)));
     }
-    let source = generated_source(request)?;
-    let first = match variants::first(request, options, &source, session)? {
-        Attempt::Made(candidate) => *candidate,
-        Attempt::Nothing(status) => return Ok(Compiled::NoSchedule(status)),
-    };
-    let best = match assembler {
-        Some(assembler) => fallback::assembled(request, options, first, &source, assembler, session)?,
-        None => Some(first),
-    };
-    let Some(mut best) = best else { return Ok(Compiled::Stopped) };
-    if let Some(assembler) = assembler.filter(|_| best.assembly.is_some()) {
-        best = assemble::choose(request, options, best, &source, assembler, session)?;
+    if options.schedule == Which::InOrder {
+        let kernel = in_order::compile(request, options, None, assembler, session)?;
+        return Ok(Compiled::Kernel(Box::new(in_order_kernel(&kernel))));
     }
-    if let Some(trace) = options.traced() {
-        best = traced(best, trace, assembler, &request.input.name)?;
-    }
-    let kernel = GeneratedKernel::of(&best, source.machine.name());
+    let kernel = match pipelined(request, options, assembler, session) {
+        Ok(Made::Kernel(kernel)) => *kernel,
+        Ok(Made::Stopped) => return Ok(Compiled::Stopped),
+        Ok(Made::NoSchedule(status)) => {
+            let why = format!("there is no schedule: {status}");
+            match in_order::compile(request, options, Some(&why), assembler, session) {
+                Ok(candidate) if options.language == Language::Gluon => in_order_kernel(&candidate),
+                _ => return Ok(Compiled::NoSchedule(status)),
+            }
+        }
+        Err(error) if in_order::may_follow(&error, request, options) && !session.is_stopped() => {
+            match in_order::compile(request, options, Some(&error.to_string()), assembler, session) {
+                Ok(candidate) => in_order_kernel(&candidate),
+                Err(_) => return Err(error),
+            }
+        }
+        Err(error) => return Err(error),
+    };
+    let is_whole = assembler.is_none() || kernel.machine_code.is_some();
     // Without a look at the machine code that was asked for, it is not the kernel that was asked for; and what was stopped
     // might have become better.
-    if let Some(cache) = cache.filter(|_| (assembler.is_none() || best.assembly.is_some()) && !session.is_stopped()) {
+    if let Some(cache) = cache.filter(|_| is_whole && !session.is_stopped()) {
         cache.write(&key, &kernel.to_json());
         let sass: Option<Vec<(i64, u32)>> =
             kernel.loops.iter().map(|one| Some((one.interval, one.sass_estimate?))).collect();
@@ -106,6 +113,43 @@ pub fn compile(
         }
     }
     Ok(Compiled::Kernel(Box::new(kernel)))
+}
+
+/// What came of a request for a pipeline.
+enum Made {
+    Kernel(Box<GeneratedKernel>),
+    NoSchedule(Status),
+    Stopped,
+}
+
+fn in_order_kernel(candidate: &Candidate) -> GeneratedKernel {
+    GeneratedKernel::of(candidate, candidate.spec.machine.name())
+}
+
+/// The best kernel with a pipeline.
+fn pipelined(
+    request: &Request,
+    options: &CompileOptions,
+    assembler: Option<&Assembler>,
+    session: &mut Session<'_>,
+) -> Result<Made, Error> {
+    let source = generated_source(request)?;
+    let first = match variants::first(request, options, &source, session)? {
+        Attempt::Made(candidate) => *candidate,
+        Attempt::Nothing(status) => return Ok(Made::NoSchedule(status)),
+    };
+    let best = match assembler {
+        Some(assembler) => fallback::assembled(request, options, first, &source, assembler, session)?,
+        None => Some(first),
+    };
+    let Some(mut best) = best else { return Ok(Made::Stopped) };
+    if let Some(assembler) = assembler.filter(|_| best.assembly.is_some()) {
+        best = assemble::choose(request, options, best, &source, assembler, session)?;
+    }
+    if let Some(trace) = options.traced() {
+        best = traced(best, trace, assembler, &request.input.name)?;
+    }
+    Ok(Made::Kernel(Box::new(GeneratedKernel::of(&best, source.machine.name()))))
 }
 
 /// By loop, the interval of the kernel that was last made within these limits, and cycles of an iteration of its machine code;

@@ -127,6 +127,7 @@ impl Elementwise<'_> {
         Some(match (self.operation, self.predicate) {
             ("arith.addf", _) => |a, b| a + b,
             ("arith.subf", _) => |a, b| a - b,
+            ("arith.remf", _) => |a, b| a % b,
             ("arith.mulf", _) => |a, b| a * b,
             ("arith.divf" | "tt.precise_divf", _) => |a, b| a / b,
             ("arith.maxnumf", _) => f64::max,

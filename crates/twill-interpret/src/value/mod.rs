@@ -6,10 +6,12 @@ mod elements;
 mod integers;
 mod number;
 mod reduce;
+mod region;
 mod tile;
 
 pub(crate) use dot::dot;
 pub(crate) use elements::{Elementwise, apply};
 pub use number::Arithmetic;
 pub(crate) use reduce::{Combine, partials, reduce};
+pub(crate) use region::{join, reduce_by, scan_by, split};
 pub use tile::{Data, Pointer, Tile};

@@ -47,7 +47,7 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    fn hold(&mut self, g: usize, id: VariableId, held: Option<Held>) {
+    pub(super) fn hold(&mut self, g: usize, id: VariableId, held: Option<Held>) {
         self.groups[g].variables[id.index()] = held;
     }
 
@@ -109,7 +109,7 @@ impl Machine<'_, '_> {
             Op::NamedBarrierSync(id) | Op::NamedBarrierArrive(id) => {
                 return self.arrive_at_named_barrier(g, *id, matches!(op, Op::NamedBarrierSync(_)));
             }
-            Op::Opaque { operation, .. } => return Err(Fault::Unknown { what: format!("`{}`", operation.name) }),
+            Op::Opaque { operation, operands, results } => self.opaque(g, operation, operands, results)?,
             // Threads of a group are one, and waits have been waited for.
             Op::MbarrierWait { .. } | Op::TmaStoreWait(_) | Op::WgmmaInit(_) | Op::GroupSync | Op::Timestamp(_) => {}
         }

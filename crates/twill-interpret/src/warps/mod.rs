@@ -18,6 +18,7 @@ mod code;
 mod evaluate;
 mod group;
 mod machine;
+mod opaque;
 mod storage;
 mod units;
 

@@ -5,12 +5,36 @@ use crate::ir::*;
 
 impl Reader<'_> {
     pub(super) fn opaque(&mut self) -> Read<Opaque> {
-        let mut opaque = Opaque { name: self.string()?, attributes: Vec::new() };
+        let mut opaque = Opaque { name: self.string()?, attributes: Vec::new(), combine: None };
         self.attributes(|reader, name| {
             opaque.attributes.push((name.to_owned(), reader.string()?));
             Ok(())
         })?;
+        if self.accept_word("combine") {
+            opaque.combine = Some(self.combine_region()?);
+        }
         Ok(opaque)
+    }
+
+    fn combine_region(&mut self) -> Read<CombineRegion> {
+        let mut region = CombineRegion::default();
+        self.expect("(")?;
+        while !self.accept(")") {
+            if !region.arguments.is_empty() {
+                self.expect(",")?;
+            }
+            let name = self.word()?.to_owned();
+            self.expect(":")?;
+            region.arguments.push((name, self.element()?));
+        }
+        self.expect("{")?;
+        while !self.accept("}") {
+            let name = self.word()?.to_owned();
+            self.expect("=")?;
+            region.body.push((name, self.expression()?));
+        }
+        region.results = self.operands()?;
+        Ok(region)
     }
 
     pub(super) fn operands(&mut self) -> Read<Vec<Expression>> {

@@ -25,7 +25,7 @@ impl Text<'_> {
             K::Float(x) => format!("float({x:?})"),
             K::Range(start, end) => format!("range({start}, {end})"),
             K::Apply { operation, operands } => {
-                format!("{}({})", Self::operation(operation), self.expressions(operands))
+                format!("{}({})", self.operation(operation), self.expressions(operands))
             }
             K::Broadcast(x) => format!("broadcast({})", self.expression(x)),
             K::ExpandDims(axis, x) => format!("expand_dims {axis} ({})", self.expression(x)),
@@ -52,15 +52,23 @@ impl Text<'_> {
         if is_declared { text } else { format!("{text} : {} {}", list(&of.shape), of.element) }
     }
 
-    pub(super) fn operation(operation: &Elementwise) -> String {
+    pub(super) fn operation(&self, operation: &Elementwise) -> String {
         match operation {
-            Elementwise::Opaque(opaque) => Self::opaque(opaque),
+            Elementwise::Opaque(opaque) => self.opaque(opaque),
             known => known.to_string(),
         }
     }
 
-    pub(super) fn opaque(opaque: &Opaque) -> String {
+    pub(super) fn opaque(&self, opaque: &Opaque) -> String {
         let all = opaque.attributes.iter().map(|(name, value)| format!("{name} = {}", quoted(value))).collect();
-        format!("opaque {}{} ", quoted(&opaque.name), attributes(all))
+        let combine = opaque.combine.as_ref().map_or_else(String::new, |region| self.combine_region(region));
+        format!("opaque {}{} {combine}", quoted(&opaque.name), attributes(all))
+    }
+
+    fn combine_region(&self, region: &CombineRegion) -> String {
+        let arguments: Vec<String> = region.arguments.iter().map(|(name, kind)| format!("{name} : {kind}")).collect();
+        let body = region.body.iter().map(|(name, value)| format!("{name} = {} ", self.expression(value)));
+        let results = self.expressions(&region.results);
+        format!("combine ({}) {{ {}}} ({results}) ", arguments.join(", "), body.collect::<String>())
     }
 }

@@ -60,7 +60,7 @@ impl Text<'_> {
             Op::NamedBarrierSync(id) => format!("named_barrier_sync {}", self.named(*id)),
             Op::NamedBarrierArrive(id) => format!("named_barrier_arrive {}", self.named(*id)),
             Op::Opaque { operation, operands, results } => {
-                format!("{}({}) to {}", Self::opaque(operation), self.expressions(operands), self.variables(results))
+                format!("{}({}) to {}", self.opaque(operation), self.expressions(operands), self.variables(results))
             }
             Op::Timestamp(stamps) => {
                 let stamp = |stamp: &Stamp| {

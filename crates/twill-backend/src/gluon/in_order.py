@@ -1,0 +1,154 @@
+@builtin
+def scalar(value, dtype, _semantic=None):
+    """A number of a type."""
+    return _semantic.scalar_constant(core._unwrap_if_constexpr(value), core._unwrap_if_constexpr(dtype))
+
+
+@builtin
+def splat(x, shape, layout, _semantic=None):
+    """A tile of one number."""
+    shape = [core._unwrap_if_constexpr(extent) for extent in core._unwrap_if_constexpr(shape)]
+    return _semantic.splat(x, shape, core._unwrap_if_constexpr(layout))
+
+
+@builtin
+def broadcast_to(x, shape, _semantic=None):
+    """Dimensions of extent 1 repeated."""
+    shape = [core._unwrap_if_constexpr(extent) for extent in core._unwrap_if_constexpr(shape)]
+    return _semantic.broadcast_impl_shape(x, shape)
+
+
+@builtin
+def elementwise(name, dtype, *operands, _semantic=None):
+    """An operation of MLIR on each element, by the name of Triton's builder; dtype: that of its result."""
+    name, dtype = core._unwrap_if_constexpr(name), core._unwrap_if_constexpr(dtype)
+    handle = getattr(_semantic.builder, "create_" + name)(*[x.handle for x in operands])
+    kind = operands[0].type
+    if kind.is_block():
+        return gl.tensor(handle, gl.distributed_type(dtype, kind.get_block_shapes(), kind.layout))
+    return gl.tensor(handle, dtype)
+
+
+@builtin
+def bitcast(x, dtype, _semantic=None):
+    """The same bits as another type."""
+    dtype = core._unwrap_if_constexpr(dtype)
+    kind = x.type.with_element_ty(dtype) if x.type.is_block() else dtype
+    return gl.tensor(_semantic.builder.create_bitcast(x.handle, kind.to_ir(_semantic.builder)), kind)
+
+
+@builtin
+def clamp_nan(x, low, high, _semantic=None):
+    """Between two bounds; what is not a number stays so."""
+    handle = _semantic.builder.create_clampf(x.handle, low.handle, high.handle, ir.PROPAGATE_NAN.ALL)
+    return gl.tensor(handle, x.type)
+
+
+@builtin
+def atomic(kind, pointers, value, mask, sem, scope, _semantic=None):
+    """An atomic operation by its name in MLIR; what memory held before."""
+    kind, sem, scope = (core._unwrap_if_constexpr(x) for x in (kind, sem, scope))
+    handle = _semantic.builder.create_atomic_rmw(
+        getattr(ir.ATOMIC_OP, kind.upper()), pointers.handle, value.handle, mask.handle,
+        _semantic._str_to_sem(sem), _semantic._str_to_scope(scope),
+    )
+    return gl.tensor(handle, value.type)
+
+
+@builtin
+def compare_and_swap(pointers, expected, value, sem, scope, _semantic=None):
+    """An atomic comparison and exchange; what memory held before."""
+    sem, scope = (core._unwrap_if_constexpr(x) for x in (sem, scope))
+    handle = _semantic.builder.create_atomic_cas(
+        pointers.handle, expected.handle, value.handle, _semantic._str_to_sem(sem), _semantic._str_to_scope(scope)
+    )
+    return gl.tensor(handle, value.type)
+
+
+@builtin
+def print_values(prefix, hexadecimal, *values, _semantic=None):
+    """tt.print."""
+    prefix, hexadecimal = (core._unwrap_if_constexpr(x) for x in (prefix, hexadecimal))
+    _semantic.builder.create_print(prefix, hexadecimal, [x.handle for x in values], [True] * len(values))
+
+
+@builtin
+def assert_all(condition, message, _semantic=None):
+    """tt.assert."""
+    _semantic.builder.create_assert(condition.handle, core._unwrap_if_constexpr(message))
+
+
+@builtin
+def tma_reduce(kind, tensor_desc, coord, src, _semantic=None):
+    """Start combining a tile in shared memory with global memory."""
+    coord = _semantic._convert_to_ir_values(coord, require_i64=False)
+    kind = getattr(ir.DESCRIPTOR_REDUCE_KIND, core._unwrap_if_constexpr(kind).upper())
+    _semantic.builder.create_async_tma_reduce(kind, tensor_desc.handle, coord, src.handle)
+
+
+@gluon.jit
+def tma_load(desc, coord, BYTES: gl.constexpr, LAYOUT: gl.constexpr):
+    """A tile by TMA, waited for."""
+    buffer = gl.allocate_shared_memory(desc.dtype, desc.block_shape, desc.layout)
+    bar = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
+    mbarrier.init(bar, count=1)
+    mbarrier.expect(bar, BYTES)
+    tma.async_copy_global_to_shared(desc, coord, bar, buffer)
+    mbarrier.wait(bar, 0)
+    mbarrier.invalidate(bar)
+    return buffer.load(LAYOUT)
+
+
+@gluon.jit
+def tma_store(desc, coord, value):
+    """Write a tile by TMA, and wait for it."""
+    buffer = gl.allocate_shared_memory(desc.dtype, desc.block_shape, desc.layout, gl.reshape(value, desc.block_shape))
+    fence_async_shared()
+    tma.async_copy_shared_to_global(desc, coord, buffer)
+    tma.store_wait(0)
+
+
+@gluon.jit
+def tma_reduce_tile(KIND: gl.constexpr, desc, coord, value):
+    """Combine a tile with global memory by TMA, and wait for it."""
+    buffer = gl.allocate_shared_memory(desc.dtype, desc.block_shape, desc.layout, gl.reshape(value, desc.block_shape))
+    fence_async_shared()
+    tma_reduce(KIND, desc, coord, buffer)
+    tma.store_wait(0)
+
+
+@builtin
+def multiply_wgmma(left, right, acc, precision, imprecise, _semantic=None):
+    """wgmma on tiles in shared memory, waited for."""
+    precision, imprecise = core._unwrap_if_constexpr(precision), core._unwrap_if_constexpr(imprecise)
+    return warpgroup_mma(
+        left, right, acc, precision=precision, max_num_imprecise_acc=imprecise, _semantic=_semantic
+    )
+
+
+@gluon.jit
+def dot_wgmma(a, b, acc, LEFT: gl.constexpr, RIGHT: gl.constexpr, PRECISION: gl.constexpr, IMPRECISE: gl.constexpr):
+    """A multiplication by wgmma, waited for."""
+    left = gl.allocate_shared_memory(a.dtype, a.shape, LEFT, a)
+    right = gl.allocate_shared_memory(b.dtype, b.shape, RIGHT, b)
+    fence_async_shared()
+    return multiply_wgmma(left, right, acc, PRECISION, IMPRECISE)
+
+
+@gluon.jit
+def dot_mma(a, b, acc, PRECISION: gl.constexpr):
+    """A multiplication by mma.sync."""
+    layout: gl.constexpr = acc.type.layout
+    width: gl.constexpr = 32 // a.dtype.primitive_bitwidth
+    left = gl.convert_layout(a, gl.DotOperandLayout(0, layout, width))
+    right = gl.convert_layout(b, gl.DotOperandLayout(1, layout, width))
+    return mma_v2(left, right, acc, input_precision=PRECISION)
+
+
+@gluon.jit
+def dot_fma(a, b, acc):
+    """A multiplication without the tensor core."""
+    layout: gl.constexpr = acc.type.layout
+    left = gl.convert_layout(a.to(acc.dtype), gl.DotOperandLayout(0, layout, 0))
+    right = gl.convert_layout(b.to(acc.dtype), gl.DotOperandLayout(1, layout, 0))
+    return gl.dot_fma(left, right, acc)

@@ -1,0 +1,439 @@
+//! Operations that no pass has a rule for, by their counterparts in Gluon.
+
+use super::expression::Names;
+use super::in_order::coalesced;
+use super::layout::Layout;
+use super::names::dtype;
+use super::operation::apply;
+use std::fmt::Write as _;
+use twill_codegen::ir::{CombineRegion, Expression, ExpressionKind, Opaque, VariableId};
+use twill_triton::mlir::{FloatKind, Type};
+
+/// How a multiplication is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dot {
+    /// By `wgmma`, in elements of this many bits.
+    Wgmma(u32),
+    /// By `mma.sync`.
+    Mma,
+    /// Without the tensor core.
+    Fma,
+}
+
+impl Dot {
+    /// The layout of its result.
+    pub fn layout(self, shape: &[u64], warps: u32) -> Layout {
+        match self {
+            Dot::Wgmma(bits) => Layout::Mma { version: 3, shape: shape.to_vec(), bits, warps },
+            Dot::Mma => Layout::Mma { version: 2, shape: shape.to_vec(), bits: 16, warps },
+            Dot::Fma => coalesced(shape, shape.len().saturating_sub(1), 32, warps),
+        }
+    }
+}
+
+/// How a `tt.dot` is done; none where its operands are not what they must be.
+pub(super) fn dot(operation: &Opaque, operands: &[Expression], warps: u32) -> Option<Dot> {
+    let [a, b, sum, ..] = operands else { return None };
+    let precision = operation.attribute("inputPrecision").unwrap_or("ieee");
+    let bits = a.element.scalar_bits()?;
+    let is_8_bits = |e: &Type| matches!(e, Type::Float(_)) && e.scalar_bits() == Some(8);
+    let on_tensor_core = match (&a.element, &b.element) {
+        (Type::Float(FloatKind::F16), Type::Float(FloatKind::F16))
+        | (Type::Float(FloatKind::BF16), Type::Float(FloatKind::BF16))
+        | (Type::Integer(8), Type::Integer(8)) => true,
+        (Type::Float(FloatKind::F32), Type::Float(FloatKind::F32)) => precision == "tf32",
+        (a, b) => is_8_bits(a) && is_8_bits(b),
+    };
+    let [.., rows, depth] = a.shape.as_slice() else { return None };
+    let columns = b.shape.last()?;
+    let is_deep = depth * u64::from(bits) >= 256;
+    if !on_tensor_core || !is_deep || sum.element == Type::Float(FloatKind::F64) {
+        return Some(Dot::Fma);
+    }
+    let is_fnuz = |e: &Type| is_8_bits(e) && !matches!(e, Type::Float(FloatKind::F8E4M3FN | FloatKind::F8E5M2));
+    let spread = warps == 4 || *rows >= 128 || *columns >= 16;
+    if a.shape.len() == 2
+        && *rows >= 64
+        && columns * u64::from(bits) >= 128
+        && *columns >= 8
+        && spread
+        && !is_fnuz(&a.element)
+        && !is_fnuz(&b.element)
+    {
+        return Some(Dot::Wgmma(bits));
+    }
+    if *rows >= 16 && *columns >= 8 { Some(Dot::Mma) } else { Some(Dot::Fma) }
+}
+
+/// Whether an operation is written.
+pub(super) fn is_known(operation: &Opaque) -> bool {
+    matches!(
+        operation.name.as_str(),
+        "tt.load"
+            | "tt.store"
+            | "tt.dot"
+            | "tt.reduce"
+            | "tt.scan"
+            | "tt.reshape"
+            | "tt.join"
+            | "tt.split"
+            | "tt.cat"
+            | "tt.gather"
+            | "tt.histogram"
+            | "tt.unsplat"
+            | "tt.atomic_rmw"
+            | "tt.atomic_cas"
+            | "tt.elementwise_inline_asm"
+            | "tt.descriptor_load"
+            | "tt.descriptor_store"
+            | "tt.descriptor_reduce"
+            | "tt.make_tensor_descriptor"
+            | "tt.print"
+            | "tt.assert"
+            | "gpu.barrier"
+            | "ttg.barrier"
+            | "ttg.local_barrier"
+            | "ub.poison"
+    )
+}
+
+/// A function of scalars that combines two elements.
+pub(super) fn combine_function(name: &str, region: &CombineRegion) -> String {
+    let arguments: Vec<&str> = region.arguments.iter().map(|(name, _)| name.as_str()).collect();
+    let mut text = format!("@gluon.jit\ndef {name}({}):\n", arguments.join(", "));
+    for (name, value) in &region.body {
+        let _ = writeln!(text, "    {name} = {}", of_scalars(value));
+    }
+    let results: Vec<String> = region.results.iter().map(of_scalars).collect();
+    let _ = writeln!(text, "    return {}", results.join(", "));
+    text
+}
+
+fn of_scalars(value: &Expression) -> String {
+    match &value.kind {
+        ExpressionKind::Parameter(name) => name.clone(),
+        ExpressionKind::Apply { operation, operands } => {
+            let operands: Vec<String> = operands.iter().map(of_scalars).collect();
+            apply(operation, &operands, &value.element)
+        }
+        ExpressionKind::Integer(n) => {
+            format!("scalar({}, {})", super::expression::integer(*n, &value.element), dtype(&value.element))
+        }
+        ExpressionKind::Float(x) => format!("scalar({}, {})", super::expression::float(*x), dtype(&value.element)),
+        _ => "undefined_scalar".into(),
+    }
+}
+
+/// The statement of an operation.
+pub(super) fn statement(
+    names: &Names<'_>,
+    operation: &Opaque,
+    operands: &[Expression],
+    results: &[VariableId],
+    combine: &str,
+) -> String {
+    let of = |e: &Expression| own(names, e);
+    let all: Vec<String> = operands.iter().map(of).collect();
+    let result = |k: usize| results.get(k).map(|v| &names.group.variables[v.index()]);
+    let to: Vec<&str> = results.iter().map(|v| names.variable(*v)).collect();
+    let shape = |k: usize| list(result(k).map_or(&[][..], |v| &v.shape));
+    let attribute = |name: &str| operation.attribute(name).unwrap_or_default();
+    let list_of = |range: std::ops::Range<usize>| all.get(range).unwrap_or_default().join(", ");
+    let layout_of = |k: usize| results.get(k).and_then(|v| names.layouts[v.index()].clone());
+    // The result in the layout of its variable.
+    let converted = |k: usize, text: String| match layout_of(k) {
+        Some(layout) => format!("{} = gl.convert_layout({text}, {})", to[k], names.layout(&layout)),
+        None => format!("{} = {text}", to[k]),
+    };
+    let in_result = |e: &Expression| match layout_of(0) {
+        Some(layout) if !e.shape.is_empty() => names.tile(e, &layout),
+        _ => of(e),
+    };
+    let flag = |name: &str| if attribute(name) == "true" { "True" } else { "False" };
+    match operation.name.as_str() {
+        "tt.load" => {
+            let mut text = format!("gl.load({}", operands.first().map_or(String::new(), in_result));
+            for (name, operand) in ["mask", "other"].iter().zip(operands.iter().skip(1)) {
+                let _ = write!(text, ", {name}={}", in_result(operand));
+            }
+            format!(
+                "{} = {text}{}{})",
+                to[0],
+                caching(operation),
+                if attribute("isVolatile") == "true" { ", volatile=True" } else { "" }
+            )
+        }
+        "tt.store" => {
+            let [pointers, value, mask @ ..] = operands else { return unknown(operation) };
+            let layout = super::layout::infer(pointers, &names.layouts);
+            let put = |e: &Expression| match &layout {
+                Some(layout) if !e.shape.is_empty() => names.tile(e, layout),
+                _ => of(e),
+            };
+            let mask = mask.first().map_or(String::new(), |m| format!(", mask={}", put(m)));
+            format!("gl.store({}, {}{mask}{})", put(pointers), put(value), caching(operation))
+        }
+        "tt.dot" => multiplication(names, operation, operands, results),
+        "tt.reduce" | "tt.scan" => {
+            let reverse = if attribute("reverse") == "true" { ", reverse=True" } else { "" };
+            let axis = attribute("axis");
+            // All operands in the layout of the first.
+            let layout = operands.iter().find_map(|e| super::layout::infer(e, &names.layouts));
+            let put = |e: &Expression| layout.as_ref().map_or_else(|| of(e), |l| names.tile(e, l));
+            let inputs: Vec<String> = operands.iter().map(put).collect();
+            let input = if let [one] = inputs.as_slice() { one.clone() } else { format!("({})", inputs.join(", ")) };
+            let name = if operation.name == "tt.reduce" { "gl.reduce" } else { "gl.associative_scan" };
+            let mut text = format!("{} = {name}({input}, {axis}, {combine}{reverse})", to.join(", "));
+            for k in 0..to.len() {
+                if layout_of(k).is_some() {
+                    let _ = write!(text, "\n{}", converted(k, to[k].to_owned()));
+                }
+            }
+            text
+        }
+        "tt.reshape" => converted(0, format!("gl.reshape({}, {})", list_of(0..1), shape(0))),
+        "tt.unsplat" => format!("{} = _unsplat({})", to[0], list_of(0..1)),
+        "tt.join" => {
+            // Both in the layout of the first.
+            let layout = operands.iter().find_map(|e| super::layout::infer(e, &names.layouts));
+            let put = |e: &Expression| layout.as_ref().map_or_else(|| of(e), |l| names.tile(e, l));
+            let inputs: Vec<String> = operands.iter().map(put).collect();
+            converted(0, format!("gl.join({})", inputs.join(", ")))
+        }
+        "tt.cat" => {
+            let [a, b] = operands else { return unknown(operation) };
+            let layout = coalesced(&a.shape, a.shape.len().saturating_sub(1), 32, names.group.warps);
+            let (a, b) = (names.tile(a, &layout), names.tile(b, &layout));
+            converted(0, format!("gl.reshape(gl.permute(gl.join({a}, {b}), (1, 0)), {})", shape(0)))
+        }
+        "tt.split" => {
+            let Some(x) = operands.first() else { return unknown(operation) };
+            let layout = pairs(&x.shape, names.group.warps);
+            let mut text = format!("{} = gl.split({})", to.join(", "), names.tile(x, &layout));
+            for k in 0..to.len() {
+                let _ = write!(text, "\n{}", converted(k, to[k].to_owned()));
+            }
+            text
+        }
+        "tt.gather" => {
+            let [source, index, ..] = operands else { return unknown(operation) };
+            converted(0, format!("gl.gather({}, {}, {})", of(source), in_result(index), attribute("axis")))
+        }
+        "tt.histogram" => {
+            let bins = result(0).and_then(|v| v.shape.first().copied()).unwrap_or(1);
+            let mask = operands.get(1).map_or(String::new(), |m| format!(", mask={}", of(m)));
+            let layout = layout_of(0).map_or(String::new(), |l| format!(", layout={}", names.layout(&l)));
+            format!("{} = gl.histogram({}, {bins}{mask}{layout})", to[0], list_of(0..1))
+        }
+        "tt.atomic_rmw" => {
+            let [pointers, value, mask @ ..] = operands else { return unknown(operation) };
+            let kind = match attribute("atomic_rmw_op") {
+                "exch" => "xchg",
+                other => other,
+            };
+            let mask = mask.first().map_or("scalar(True, gl.int1)".into(), &in_result);
+            let (sem, scope) = (ordering(attribute("sem")), scope(attribute("scope")));
+            format!(
+                "{} = atomic(\"{kind}\", {}, {}, {mask}, {sem}, {scope})",
+                to[0],
+                in_result(pointers),
+                in_result(value)
+            )
+        }
+        "tt.atomic_cas" => {
+            let [pointers, expected, value] = operands else { return unknown(operation) };
+            let (sem, scope) = (ordering(attribute("sem")), scope(attribute("scope")));
+            let all = [pointers, expected, value].map(in_result).join(", ");
+            format!("{} = compare_and_swap({all}, {sem}, {scope})", to[0])
+        }
+        "tt.elementwise_inline_asm" => {
+            let types: Vec<String> = (0..to.len()).filter_map(result).map(|v| dtype(&v.element)).collect();
+            let types = if let [one] = types.as_slice() { one.clone() } else { format!("({})", types.join(", ")) };
+            let inputs: Vec<String> = operands.iter().map(in_result).collect();
+            format!(
+                "{} = gl.inline_asm_elementwise({:?}, {:?}, [{}], dtype={types}, is_pure={}, pack={})",
+                to.join(", "),
+                attribute("asm_string"),
+                attribute("constraints"),
+                inputs.join(", "),
+                flag("pure"),
+                attribute("packed_element")
+            )
+        }
+        "tt.descriptor_load" => {
+            let Some(Type::TensorDescriptor(block)) = operands.first().map(|e| &e.element) else {
+                return unknown(operation);
+            };
+            let whole = block.known_shape().unwrap_or_default();
+            // Dimensions of extent 1 may be left out of the result.
+            let bits = u64::from(block.element().scalar_bits().unwrap_or(32));
+            let is_whole = result(0).is_some_and(|v| v.shape == whole);
+            let layout = layout_of(0).filter(|_| is_whole);
+            let layout =
+                layout.unwrap_or_else(|| coalesced(&whole, whole.len().saturating_sub(1), bits, names.group.warps));
+            let bytes = result(0)
+                .map_or(0, |v| v.shape.iter().product::<u64>() * u64::from(v.element.scalar_bits().unwrap_or(8)) / 8);
+            let text =
+                format!("tma_load({}, [{}], {bytes}, {})", list_of(0..1), list_of(1..all.len()), names.layout(&layout));
+            if is_whole {
+                format!("{} = {text}", to[0])
+            } else {
+                converted(0, format!("gl.reshape({text}, {})", shape(0)))
+            }
+        }
+        "tt.descriptor_store" => {
+            format!("tma_store({}, [{}], {})", list_of(0..1), list_of(2..all.len()), list_of(1..2))
+        }
+        "tt.descriptor_reduce" => format!(
+            "tma_reduce_tile(\"{}\", {}, [{}], {})",
+            attribute("kind"),
+            list_of(0..1),
+            list_of(2..all.len()),
+            list_of(1..2)
+        ),
+        "tt.make_tensor_descriptor" => {
+            let Some(base) = operands.first() else { return unknown(operation) };
+            let rank = (operands.len() - 1) / 2;
+            let kind = result(0).map(|v| v.element.clone());
+            let Some(Type::TensorDescriptor(block)) = kind else { return unknown(operation) };
+            let extents = list(&block.known_shape().unwrap_or_default());
+            let mut strides: Vec<String> = operands[1 + rank..].iter().map(of).collect();
+            if let Some(last) = strides.last_mut() {
+                "1".clone_into(last);
+            }
+            let padding = if attribute("padding") == "nan" || attribute("padding") == "2" {
+                ", padding_option=\"nan\""
+            } else {
+                ""
+            };
+            format!(
+                "{} = tma.make_tensor_descriptor({}, shape=[{}], strides=[{}], block_shape={extents}, layout=gl.NVMMASharedLayout.get_default_for({extents}, {}){padding})",
+                to[0],
+                of(base),
+                list_of(1..1 + rank),
+                strides.join(", "),
+                dtype(block.element())
+            )
+        }
+        "tt.print" => format!(
+            "print_values({:?}, {}{})",
+            attribute("prefix"),
+            flag("hex"),
+            all.iter().map(|x| format!(", {x}")).collect::<String>()
+        ),
+        "tt.assert" => format!("assert_all({}, {:?})", list_of(0..1), attribute("message")),
+        "gpu.barrier" | "ttg.barrier" | "ttg.local_barrier" => "gl.thread_barrier()".into(),
+        // Any value will do.
+        "ub.poison" => match (result(0), layout_of(0)) {
+            (Some(v), Some(layout)) => {
+                format!("{} = gl.full({}, 0, {}, {})", to[0], shape(0), dtype(&v.element), names.layout(&layout))
+            }
+            (Some(v), None) => format!("{} = scalar(0, {})", to[0], dtype(&v.element)),
+            _ => unknown(operation),
+        },
+        _ => unknown(operation),
+    }
+}
+
+/// An operand in its own layout.
+fn own(names: &Names<'_>, e: &Expression) -> String {
+    if e.shape.is_empty() {
+        return names.scalar(e);
+    }
+    let layout = super::layout::infer(e, &names.layouts)
+        .unwrap_or_else(|| coalesced(&e.shape, e.shape.len() - 1, 32, names.group.warps));
+    names.tile(e, &layout)
+}
+
+fn multiplication(names: &Names<'_>, operation: &Opaque, operands: &[Expression], results: &[VariableId]) -> String {
+    let ([a, b, sum, ..], Some(to)) = (operands, results.first()) else { return unknown(operation) };
+    let Some(how) = dot(operation, operands, names.group.warps) else { return unknown(operation) };
+    let want = how.layout(&sum.shape, names.group.warps);
+    let sum = names.tile(sum, &want);
+    let precision = match operation.attribute("inputPrecision").unwrap_or("ieee") {
+        "tf32" => "\"tf32\"",
+        _ => "\"ieee\"",
+    };
+    let text = match how {
+        Dot::Wgmma(bits) => {
+            // Other elements than those of 16 bits must be contiguous along the depth.
+            let right = if bits == 16 { "" } else { ", transposed=True" };
+            let shared = |e: &Expression, more: &str| {
+                format!("gl.NVMMASharedLayout.get_default_for({}, {}{more})", list(&e.shape), dtype(&e.element))
+            };
+            let depth = a.shape.last().copied().unwrap_or(0);
+            let imprecise = operation.attribute("maxNumImpreciseAcc").and_then(|n| n.parse::<u64>().ok()).unwrap_or(0);
+            let imprecise = imprecise.min(depth);
+            format!(
+                "dot_wgmma({}, {}, {sum}, {}, {}, {precision}, {imprecise})",
+                own(names, a),
+                own(names, b),
+                shared(a, ""),
+                shared(b, right)
+            )
+        }
+        Dot::Mma => {
+            let half = |e: &Expression| match e.element {
+                Type::Float(kind) if kind.bits() == 8 => format!("{}.to(gl.float16)", own(names, e)),
+                _ => own(names, e),
+            };
+            format!("dot_mma({}, {}, {sum}, {precision})", half(a), half(b))
+        }
+        Dot::Fma => format!("dot_fma({}, {}, {sum})", own(names, a), own(names, b)),
+    };
+    match &names.layouts[to.index()] {
+        Some(have) if *have != want => {
+            format!("{} = gl.convert_layout({text}, {})", names.variable(*to), names.layout(have))
+        }
+        _ => format!("{} = {text}", names.variable(*to)),
+    }
+}
+
+/// A layout in which each thread has both elements of the last dimension.
+fn pairs(shape: &[u64], warps: u32) -> Layout {
+    Layout::Coalesced { shape: shape.to_vec(), dimension: shape.len().saturating_sub(1), vector: 2, warps }
+}
+
+fn caching(operation: &Opaque) -> String {
+    let mut text = String::new();
+    match operation.attribute("cache") {
+        None | Some("none") => {}
+        Some(modifier) => {
+            let _ = write!(text, ", cache_modifier=\".{}\"", modifier.trim_start_matches('.'));
+        }
+    }
+    match operation.attribute("evict") {
+        None | Some("evict_normal") => {}
+        Some(policy) => {
+            let _ = write!(text, ", eviction_policy=\"{policy}\"");
+        }
+    }
+    text
+}
+
+fn ordering(text: &str) -> &'static str {
+    match text {
+        "acquire" | "2" => "\"acquire\"",
+        "release" | "3" => "\"release\"",
+        "relaxed" | "1" => "\"relaxed\"",
+        _ => "\"acq_rel\"",
+    }
+}
+
+fn scope(text: &str) -> &'static str {
+    match text {
+        "cta" | "2" => "\"cta\"",
+        "sys" | "3" => "\"sys\"",
+        _ => "\"gpu\"",
+    }
+}
+
+fn unknown(operation: &Opaque) -> String {
+    // A name that nobody defines stops the compiler: nothing wrong is computed.
+    format!("unknown({:?})", operation.name)
+}
+
+fn list(values: &[u64]) -> String {
+    let values: Vec<String> = values.iter().map(u64::to_string).collect();
+    format!("[{}]", values.join(", "))
+}

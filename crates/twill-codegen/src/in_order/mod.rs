@@ -1,0 +1,186 @@
+//! A kernel without a pipeline: one warp group executes the operations of the TTIR in their order, with the source's loops and
+//! branches.
+//!
+//! It is what remains where no schedule is found, or no pass lowers the schedule: every operation has a rule here, and what
+//! no rule knows more about is an [`Opaque`](crate::ir::Opaque) operation, which the back end writes by its counterpart. There is
+//! nothing to prove of its barriers: it has none.
+
+mod combine;
+mod contiguity;
+mod control_flow;
+mod operation;
+
+use crate::builder::declarations::parameters;
+use crate::error::Error;
+use crate::ir::names;
+use crate::ir::{
+    Expression, ExpressionKind, Form, Group, Node, Note, Op, TileOrder, TileScheduler, Variable, VariableId,
+    WarpProgram,
+};
+use std::collections::{BTreeSet, HashMap};
+use twill_graph::GroupId;
+use twill_triton::OperationLocation;
+use twill_triton::mlir::{FloatKind, Module, OperationId, Type, ValueId};
+
+/// Registers a thread of the only group: as many as its threads find.
+const REGISTERS: u32 = 255;
+
+/// Bytes of a warp's accumulators up to which four warps hold them: 128 registers a thread.
+const ACCUMULATOR_BYTES: u64 = 4 * 128 * 32 * 4;
+
+/// A kernel's warp program of one group, which executes one operation after the other.
+///
+/// # Errors
+/// [`Error::Unsupported`] for calls of functions that are not inlined, constants of several numbers, and branches that are not
+/// structured.
+pub fn lower(module: &Module, function: OperationId) -> Result<WarpProgram, Error> {
+    let body = module
+        .body(function)
+        .ok_or_else(|| Error::Defect { place: OperationLocation::of(module, function), what: "a body".into() })?;
+    let mut builder =
+        Builder { module, function, variables: Vec::new(), taken: BTreeSet::new(), values: HashMap::new(), blocks: 0 };
+    let mut nodes = Vec::new();
+    builder.blocks(body, &mut nodes)?;
+    let group = Group {
+        id: GroupId::new(0),
+        name: "in_order".into(),
+        warps: warps(module, function),
+        registers: REGISTERS,
+        variables: builder.variables,
+        cursors: Vec::new(),
+        trips: Vec::new(),
+        begin: Vec::new(),
+        body: nodes,
+        end: Vec::new(),
+    };
+    let mut program = WarpProgram {
+        name: names::identifier(module.function_name(function).unwrap_or("kernel")),
+        parameters: parameters(module, function),
+        descriptors: crate::builder::descriptors::of_parameters(module, function),
+        buffers: Vec::new(),
+        barriers: Vec::new(),
+        named_barriers: Vec::new(),
+        loops: Vec::new(),
+        groups: vec![group],
+        tile_scheduler: TileScheduler {
+            persistent: false,
+            wave_sync: false,
+            cta_coarsening: [1; 3],
+            order: TileOrder::Linear,
+        },
+        cluster: None,
+        trace: None,
+    };
+    if let Some((name, why)) =
+        program.parameters.iter().find_map(|p| Some((p.name.clone(), names::refused(&program, &p.name)?)))
+    {
+        return Err(Error::Unsupported {
+            place: OperationLocation::of(module, function),
+            what: format!("a parameter named `{name}`, {why}"),
+            way_out: "rename it",
+        });
+    }
+    names::settle(&mut program);
+    Ok(program)
+}
+
+/// Four warps, or eight where the largest result of a multiplication is more than four hold well.
+fn warps(module: &Module, function: OperationId) -> u32 {
+    let bytes = |id: OperationId| {
+        let operation = module.operation(id);
+        let result = operation.results.first().filter(|_| operation.name.starts_with("tt.dot"))?;
+        let kind = module.type_of(*result);
+        Some(kind.known_shape()?.iter().product::<u64>() * u64::from(kind.element().scalar_bits()?) / 8)
+    };
+    let largest = module.walk(function).filter_map(bytes).max().unwrap_or(0);
+    if largest > ACCUMULATOR_BYTES { 8 } else { 4 }
+}
+
+/// The group's program in the making.
+struct Builder<'m> {
+    module: &'m Module,
+    function: OperationId,
+    variables: Vec<Variable>,
+    taken: BTreeSet<String>,
+    values: HashMap<ValueId, Expression>,
+    /// Blocks of the function so far, each as often as it is written.
+    blocks: usize,
+}
+
+impl Builder<'_> {
+    /// A variable of the type of a value.
+    fn variable_of(&mut self, value: ValueId) -> VariableId {
+        let kind = self.module.type_of(value);
+        let shape = kind.known_shape().unwrap_or_default();
+        let stem = names::of_value(self.module, value);
+        let form = match contiguity::contiguous_dimension(self.module, value) {
+            Some(dimension) if matches!(kind.element(), Type::Pointer { .. }) => Form::Pointers { dimension },
+            _ => Form::Any,
+        };
+        let id = self.variable(&stem, shape, kind.element().clone());
+        self.variables[id.index()].form = form;
+        id
+    }
+
+    fn variable(&mut self, stem: &str, shape: Vec<u64>, element: Type) -> VariableId {
+        let name = names::unique(stem, |name| self.taken.contains(name));
+        self.taken.insert(name.clone());
+        let id = VariableId::at(self.variables.len());
+        self.variables.push(Variable { name, shape, element, form: Form::Any });
+        id
+    }
+
+    fn read(&self, id: VariableId) -> Expression {
+        let Variable { shape, element, .. } = self.variables[id.index()].clone();
+        Expression { kind: ExpressionKind::Variable(id), shape, element }
+    }
+
+    /// A value where it is used.
+    fn value(&self, value: ValueId) -> Result<Expression, Error> {
+        if let Some(known) = self.values.get(&value) {
+            return Ok(known.clone());
+        }
+        let kind = self.module.type_of(value);
+        let (shape, element) = (kind.known_shape().unwrap_or_default(), kind.element().clone());
+        if self.module.arguments(self.function).contains(&value) {
+            let name = self.module.value(value).name.clone();
+            let name = match kind {
+                Type::TensorDescriptor(block) => {
+                    crate::builder::descriptors::name(&name, &block.known_shape().unwrap_or_default())
+                }
+                _ => name,
+            };
+            return Ok(Expression { kind: ExpressionKind::Parameter(name), shape, element });
+        }
+        let place = self.module.defining_operation(value).unwrap_or(self.function);
+        Err(Error::Defect { place: OperationLocation::of(self.module, place), what: "a value before its use".into() })
+    }
+
+    fn values(&self, all: &[ValueId]) -> Result<Vec<Expression>, Error> {
+        all.iter().map(|value| self.value(*value)).collect()
+    }
+
+    /// Gives a value a variable of its own.
+    fn bind(&mut self, value: ValueId, expression: Expression, line: Option<u32>, nodes: &mut Vec<Node>) {
+        let to = self.variable_of(value);
+        nodes.push(Node::Op(Op::Let { to, value: expression }, Note { line, ..Note::default() }));
+        let read = self.read(to);
+        self.values.insert(value, read);
+    }
+
+    fn unsupported(&self, id: OperationId, what: impl Into<String>, way_out: &'static str) -> Error {
+        Error::Unsupported { place: OperationLocation::of(self.module, id), what: what.into(), way_out }
+    }
+}
+
+/// A constant of the TTIR: one number in all elements.
+fn constant(module: &Module, value: ValueId) -> Option<Expression> {
+    let kind = module.type_of(value);
+    let (shape, element) = (kind.known_shape().unwrap_or_default(), kind.element().clone());
+    let kind = match (&element, module.float_constant(value), module.integer_constant(value)) {
+        (Type::Float(FloatKind::F64), Some(x), _) | (Type::Float(_), Some(x), _) => ExpressionKind::Float(x),
+        (_, _, Some(n)) => ExpressionKind::Integer(n),
+        _ => return None,
+    };
+    Some(Expression { kind, shape, element })
+}

@@ -1,0 +1,80 @@
+//! The last rung: where no schedule is found or none is lowered, one warp group executes one operation after the other.
+
+use super::assembler::{Assembled, Assembler};
+use super::candidate::{Candidate, CandidateSpec, LoweredKernel};
+use super::{CompileOptions, Language, Which};
+use crate::{Content, DEFAULT_MACHINE, Error, LoweringParameters, Request, Session};
+use twill_backend::Header;
+use twill_machine::Machine;
+
+/// Whether a kernel that is refused for this reason is executed in order instead: what is in the way is the kernel, and not what was
+/// asked for.
+pub(super) fn may_follow(error: &Error, request: &Request, options: &CompileOptions) -> bool {
+    use twill_triton::Error as Triton;
+    let LoweringParameters { loop_index, sub_tiles, programs, retile_loop, .. } = &request.lowering;
+    let is_plain = loop_index.is_none() && sub_tiles.is_none() && programs.is_none() && retile_loop.is_none();
+    let is_gluon = options.language == Language::Gluon && options.schedule == Which::Optimal;
+    let of_kernel = match error {
+        Error::Triton(error) => !matches!(
+            **error,
+            Triton::Parse(_) | Triton::NoKernel { .. } | Triton::SeveralKernels { .. } | Triton::NoSuchKernel { .. }
+        ),
+        Error::Emit { .. } | Error::Kernel { .. } | Error::Problem { .. } => true,
+        Error::Assembler { .. } => true,
+        _ => false,
+    };
+    is_plain && is_gluon && of_kernel
+}
+
+/// The kernel in order; `why` there is no other.
+///
+/// # Errors
+/// As [`twill_codegen::in_order::lower`], and where the assembler that was asked for refuses it.
+pub(super) fn compile(
+    request: &Request,
+    options: &CompileOptions,
+    why: Option<&str>,
+    assembler: Option<&Assembler>,
+    session: &mut Session<'_>,
+) -> Result<Candidate, Error> {
+    let Content::Kernel(text) = &request.input.content else {
+        return Err(Error::NoSource { input: request.input.name.clone() });
+    };
+    let machine = match &request.lowering.machine {
+        Some(machine) => machine.clone(),
+        None => Machine::builtin(DEFAULT_MACHINE)?,
+    };
+    let input = request.input.name.clone();
+    let emitted = |error| Error::Emit { input: input.clone(), error: Box::new(error) };
+    let module = twill_triton::mlir::parse(text, &input).map_err(twill_triton::Error::from)?;
+    let function = twill_triton::kernel::find(&module, request.lowering.kernel.as_deref())?;
+    let program = twill_codegen::in_order::lower(&module, function).map_err(emitted)?;
+    let program = twill_codegen::check(program).map_err(emitted)?;
+    if let Some(why) = why {
+        session.observer.note(&format!("{why}\nthe kernel is executed in order instead: one group, no pipeline"));
+    }
+    let header = Header {
+        input: input.clone(),
+        machine: machine.name().to_owned(),
+        architecture: machine.architecture().to_owned(),
+        command: options.command.clone(),
+        statuses: vec!["in order: no pipeline".into()],
+    };
+    let spec = CandidateSpec {
+        machine,
+        language: options.language,
+        header,
+        operations: Vec::new(),
+        schedule: "[]\n".into(),
+        granted: 0,
+        preferred: false,
+    };
+    let lowered = LoweredKernel::new(&spec, program, None).map_err(emitted)?;
+    let mut candidate = Candidate::new(spec, lowered);
+    if let Some(assembler) = assembler
+        && let Assembled::Report(assembly) = assembler.run(&candidate.files(), &input)?
+    {
+        candidate.assembly = Some(assembly);
+    }
+    Ok(candidate)
+}
