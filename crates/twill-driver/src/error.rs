@@ -58,6 +58,24 @@ pub enum Error {
         /// Its architecture.
         architecture: String,
     },
+    /// Kernels that are executed in order are not written for the machine.
+    #[error(
+        "{input}: kernels are executed in order on Hopper (sm_90a), and {machine} is {architecture}; leave --schedule out"
+    )]
+    NotInOrder {
+        /// The input.
+        input: String,
+        /// The machine.
+        machine: String,
+        /// Its architecture.
+        architecture: String,
+    },
+    /// Kernels that are executed in order are not written in CUDA.
+    #[error("{input}: kernels that are executed in order are written in Gluon: leave --emit cuda out")]
+    InOrderInCuda {
+        /// The input.
+        input: String,
+    },
     /// Code was asked for iterations that are scheduled as one.
     #[error("{input}: code is generated for a loop as it stands; leave --unroll out")]
     Unrolled {

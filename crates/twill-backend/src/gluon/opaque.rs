@@ -177,17 +177,21 @@ pub(super) fn statement(
         "tt.reduce" | "tt.scan" => {
             let reverse = if attribute("reverse") == "true" { ", reverse=True" } else { "" };
             let axis = attribute("axis");
-            // All operands in the layout of the first.
-            let layout = operands.iter().find_map(|e| super::layout::infer(e, &names.layouts));
+            // All operands in the layout of the first; scans know no layout of an MMA.
+            let layout = match (operation.name.as_str(), operands.first()) {
+                ("tt.scan", Some(e)) => {
+                    let bits = u64::from(e.element.scalar_bits().unwrap_or(32));
+                    Some(coalesced(&e.shape, e.shape.len().saturating_sub(1), bits, names.group.warps))
+                }
+                _ => operands.iter().find_map(|e| super::layout::infer(e, &names.layouts)),
+            };
             let put = |e: &Expression| layout.as_ref().map_or_else(|| of(e), |l| names.tile(e, l));
             let inputs: Vec<String> = operands.iter().map(put).collect();
             let input = if let [one] = inputs.as_slice() { one.clone() } else { format!("({})", inputs.join(", ")) };
             let name = if operation.name == "tt.reduce" { "gl.reduce" } else { "gl.associative_scan" };
             let mut text = format!("{} = {name}({input}, {axis}, {combine}{reverse})", to.join(", "));
-            for k in 0..to.len() {
-                if layout_of(k).is_some() {
-                    let _ = write!(text, "\n{}", converted(k, to[k].to_owned()));
-                }
+            for (k, name) in to.iter().enumerate().filter(|(k, _)| layout_of(*k).is_some()) {
+                let _ = write!(text, "\n{}", converted(k, (*name).to_owned()));
             }
             text
         }
@@ -210,8 +214,8 @@ pub(super) fn statement(
             let Some(x) = operands.first() else { return unknown(operation) };
             let layout = pairs(&x.shape, names.group.warps);
             let mut text = format!("{} = gl.split({})", to.join(", "), names.tile(x, &layout));
-            for k in 0..to.len() {
-                let _ = write!(text, "\n{}", converted(k, to[k].to_owned()));
+            for (k, name) in to.iter().enumerate() {
+                let _ = write!(text, "\n{}", converted(k, (*name).to_owned()));
             }
             text
         }
@@ -356,8 +360,10 @@ fn multiplication(names: &Names<'_>, operation: &Opaque, operands: &[Expression]
     };
     let text = match how {
         Dot::Wgmma(bits) => {
-            // Other elements than those of 16 bits must be contiguous along the depth.
-            let right = if bits == 16 { "" } else { ", transposed=True" };
+            // Other elements than those of 16 bits must be contiguous along the depth, and short rows are wrong otherwise
+            // (Triton 3.6: rows of less than 128 bytes, found by comparison with stock on an H100).
+            let row_bits = b.shape.last().map_or(0, |columns| columns * u64::from(bits));
+            let right = if bits == 16 && row_bits >= 1024 { "" } else { ", transposed=True" };
             let shared = |e: &Expression, more: &str| {
                 format!("gl.NVMMASharedLayout.get_default_for({}, {}{more})", list(&e.shape), dtype(&e.element))
             };

@@ -71,7 +71,7 @@ impl CompileArguments {
     fn code(&self, command: String) -> CompileOptions {
         let candidates = if self.top.top.is_some() { Some(1) } else { self.code.candidates };
         // Others are written next to the first of `--top`, not instead of it.
-        CompileOptions { command, candidates, ..self.code.clone() }
+        CompileOptions { command, candidates, in_order: true, ..self.code.clone() }
     }
 }
 

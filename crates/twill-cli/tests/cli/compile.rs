@@ -166,10 +166,12 @@ fn what_cannot_be_generated_is_refused_and_nothing_is_written() {
     refused(1, &["absent.ttir"], "absent.ttir");
     refused(1, &[&attention, "--ring-depth", "8"], "bytes of shared memory and there are 232,448");
     let nested = example("fixtures/nested_loops");
-    refused(1, &[&nested], "code generation does not know branches and other loops");
+    refused(1, &[&nested, "--emit", "cuda"], "code generation does not know branches and other loops");
+    refused(1, &[&gemm, "--machine", "b200", "--schedule", "in-order"], "in order on Hopper");
+    refused(1, &[&gemm, "--emit", "cuda", "--schedule", "in-order"], "leave --emit cuda out");
     refused(2, &[&gemm, "--registers-per-thread", "32"], "no schedule, so no code");
     refused(2, &[&attention, "--compute-groups", "1", "--registers-per-thread", "64"], "no schedule, so no code");
-    refused(3, &[&attention, "--work-limit", "1"], "no schedule, so no code");
+    refused(3, &[&attention, "--work-limit", "1", "--emit", "cuda"], "no schedule, so no code");
     refused(1, &[&gemm, "--python", "python3"], "cannot be used with");
 }
 
@@ -180,11 +182,30 @@ fn an_operation_that_is_not_known_is_named_with_its_place() {
     let text = fs::read_to_string(example("gemm_tma")).unwrap();
     let text = text.replace(store, &format!("    gpu.barrier loc(#loc14)\n{store}"));
     fs::write(place.path().join("odd.ttir"), text).unwrap();
-    let output = compile(&place, &["odd.ttir", "--no-assemble"]);
+    let output = compile(&place, &["odd.ttir", "--no-assemble", "--emit", "cuda"]);
     let error = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(error.starts_with("error: odd.ttir:") && error.contains("`gpu.barrier`"), "{error}");
     assert_entries(&place, &["odd.ttir"]);
+}
+
+/// No pipeline is better than no kernel: what is in the way is said.
+#[test]
+fn what_cannot_be_pipelined_is_executed_in_order() {
+    for (name, why) in [
+        ("nested_loops", "branches and other loops"),
+        ("in_order/early_return", "branches and other loops"),
+        ("in_order/while_loop", "no loop with tile operations"),
+        ("in_order/regions", "is not supported inside a loop"),
+    ] {
+        let place = tempfile::tempdir().unwrap();
+        let output = compile(&place, &[&example(&format!("fixtures/{name}")), "--no-assemble"]);
+        let error = stderr(&output);
+        assert_eq!(output.status.code(), Some(0), "{name}: {error}");
+        assert!(error.contains(why) && error.contains("is executed in order instead"), "{name}: {error}");
+        let kernel = fs::read_to_string(place.path().join("kernel/kernel.py")).unwrap();
+        assert!(kernel.contains("def in_order(") && !kernel.contains("gl.warp_specialize"), "{name}");
+    }
 }
 
 /// The last CTA's programs beyond the grid repeat its last one, which does for stores and not for sums.
@@ -281,7 +302,7 @@ fn what_would_be_silently_wrong_is_refused() {
         let text = fs::read_to_string(example(name)).unwrap();
         assert!(text.contains(from), "{name}: {from}");
         fs::write(place.path().join("odd.ttir"), text.replace(from, to)).unwrap();
-        let output = compile(&place, &["odd.ttir", "--no-assemble", "-q"]);
+        let output = compile(&place, &["odd.ttir", "--no-assemble", "-q", "--emit", "cuda"]);
         let error = stderr(&output);
         if says.is_empty() {
             // A load before the store is in order, and numbers without a sign are compared as such.

@@ -65,7 +65,7 @@ impl Builder<'_> {
         let (carried, yielded) = (parts.carried.to_vec(), parts.yielded.to_vec());
         let [lower, upper, step] = [parts.lower, parts.upper, parts.step].map(|v| self.value(v));
         let (lower, upper, step) = (lower?, upper?, step?);
-        let variables = self.carry(&carried, &parts.initial.to_vec(), nodes)?;
+        let variables = self.carry(&carried, parts.initial, nodes)?;
         let variable = self.variable_of(parts.induction);
         let counter = self.read(variable);
         self.values.insert(parts.induction, counter);

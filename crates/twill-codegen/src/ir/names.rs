@@ -33,6 +33,25 @@ const RESERVED: &[&str] = &[
     "unknown_zero",
     "zero",
     "undefined_scalar",
+    "scalar",
+    "splat",
+    "broadcast_to",
+    "elementwise",
+    "bitcast",
+    "clamp_nan",
+    "atomic",
+    "compare_and_swap",
+    "print_values",
+    "assert_all",
+    "tma_load",
+    "tma_store",
+    "tma_reduce",
+    "tma_reduce_tile",
+    "dot_wgmma",
+    "dot_mma",
+    "dot_fma",
+    "multiply_wgmma",
+    "mma_v2",
     "named_barrier_sync",
     "named_barrier_arrive",
     "fence_async_shared",
@@ -119,6 +138,7 @@ pub fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name)
         || KEYWORDS.contains(&name)
         || name.starts_with("program_")
+        || name.starts_with("combine_")
         || name.starts_with("programs_")
 }
 

@@ -122,6 +122,10 @@ pub struct CompileOptions {
     #[serde(deserialize_with = "numbers::deserialize_optional::<1, 64, _, _>")]
     #[cfg_attr(feature = "clap", arg(help_heading = "Assembling", long, value_name = "N", conflicts_with = "no_assemble", value_parser = numbers::whole::<1, 64, u32>))]
     pub candidates: Option<u32>,
+    /// Whether a kernel without a pipeline is executed in order: it is right, and no faster than Triton's own.
+    #[serde(skip_deserializing)]
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub in_order: bool,
     /// What generates the kernel again, for its head.
     #[serde(skip_deserializing)]
     #[cfg_attr(feature = "clap", arg(skip))]
@@ -148,6 +152,7 @@ impl Default for CompileOptions {
             no_assemble: false,
             attempts: 4,
             candidates: None,
+            in_order: false,
             command: String::new(),
         }
     }

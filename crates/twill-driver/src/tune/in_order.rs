@@ -7,23 +7,26 @@ use crate::{Content, DEFAULT_MACHINE, Error, LoweringParameters, Request, Sessio
 use twill_backend::Header;
 use twill_machine::Machine;
 
-/// Whether a kernel that is refused for this reason is executed in order instead: what is in the way is the kernel, and not what was
-/// asked for.
-pub(super) fn may_follow(error: &Error, request: &Request, options: &CompileOptions) -> bool {
-    use twill_triton::Error as Triton;
+/// Whether a kernel may be executed in order where it has no pipeline: nothing was asked for that only a pipeline has.
+pub(super) fn is_asked_for(request: &Request, options: &CompileOptions) -> bool {
     let LoweringParameters { loop_index, sub_tiles, programs, retile_loop, .. } = &request.lowering;
     let is_plain = loop_index.is_none() && sub_tiles.is_none() && programs.is_none() && retile_loop.is_none();
+    let is_limited = request.limits.compute_groups.is_some() || request.limits.registers_per_thread.is_some();
     let is_gluon = options.language == Language::Gluon && options.schedule == Which::Optimal;
-    let of_kernel = match error {
+    options.in_order && is_plain && !is_limited && is_gluon && options.ring_depth.is_none()
+}
+
+/// Whether what is in the way of a pipeline is the kernel, and neither its text nor what was asked for.
+pub(super) fn is_of_kernel(error: &Error) -> bool {
+    use twill_triton::Error as Triton;
+    match error {
         Error::Triton(error) => !matches!(
             **error,
             Triton::Parse(_) | Triton::NoKernel { .. } | Triton::SeveralKernels { .. } | Triton::NoSuchKernel { .. }
         ),
-        Error::Emit { .. } | Error::Kernel { .. } | Error::Problem { .. } => true,
-        Error::Assembler { .. } => true,
+        Error::Emit { .. } | Error::Kernel { .. } | Error::Problem { .. } | Error::Assembler { .. } => true,
         _ => false,
-    };
-    is_plain && is_gluon && of_kernel
+    }
 }
 
 /// The kernel in order; `why` there is no other.
@@ -45,6 +48,10 @@ pub(super) fn compile(
         None => Machine::builtin(DEFAULT_MACHINE)?,
     };
     let input = request.input.name.clone();
+    let architecture = machine.architecture().to_owned();
+    if architecture.trim_end_matches(['a', 'f']) != "sm_90" {
+        return Err(Error::NotInOrder { input, machine: machine.name().to_owned(), architecture });
+    }
     let emitted = |error| Error::Emit { input: input.clone(), error: Box::new(error) };
     let module = twill_triton::mlir::parse(text, &input).map_err(twill_triton::Error::from)?;
     let function = twill_triton::kernel::find(&module, request.lowering.kernel.as_deref())?;
@@ -56,7 +63,7 @@ pub(super) fn compile(
     let header = Header {
         input: input.clone(),
         machine: machine.name().to_owned(),
-        architecture: machine.architecture().to_owned(),
+        architecture,
         command: options.command.clone(),
         statuses: vec!["in order: no pipeline".into()],
     };

@@ -78,21 +78,29 @@ pub fn compile(
     if let Some(found) = cache.as_ref().and_then(|cache| cache.find(&key, GeneratedKernel::from_json)) {
         return Ok(Compiled::Kernel(Box::new(found)));
     }
+    if options.schedule == Which::InOrder && options.language == Language::Cuda {
+        return Err(Error::InOrderInCuda { input: request.input.name.clone() });
+    }
     if options.schedule == Which::InOrder {
         let kernel = in_order::compile(request, options, None, assembler, session)?;
         return Ok(Compiled::Kernel(Box::new(in_order_kernel(&kernel))));
     }
+    let may_be_in_order = in_order::is_asked_for(request, options);
     let kernel = match pipelined(request, options, assembler, session) {
         Ok(Made::Kernel(kernel)) => *kernel,
         Ok(Made::Stopped) => return Ok(Compiled::Stopped),
         Ok(Made::NoSchedule(status)) => {
-            let why = format!("there is no schedule: {status}");
-            match in_order::compile(request, options, Some(&why), assembler, session) {
-                Ok(candidate) if options.language == Language::Gluon => in_order_kernel(&candidate),
+            let why = match status {
+                Status::Infeasible => "no schedule exists: proved",
+                _ => "no schedule was found in time",
+            };
+            let may = may_be_in_order && !session.is_stopped();
+            match may.then(|| in_order::compile(request, options, Some(why), assembler, session)) {
+                Some(Ok(candidate)) => in_order_kernel(&candidate),
                 _ => return Ok(Compiled::NoSchedule(status)),
             }
         }
-        Err(error) if in_order::may_follow(&error, request, options) && !session.is_stopped() => {
+        Err(error) if may_be_in_order && in_order::is_of_kernel(&error) && !session.is_stopped() => {
             match in_order::compile(request, options, Some(&error.to_string()), assembler, session) {
                 Ok(candidate) => in_order_kernel(&candidate),
                 Err(_) => return Err(error),
