@@ -23,6 +23,8 @@ pub(crate) enum Error {
     File(#[from] twill_driver::files::FileError),
     #[error(transparent)]
     Gaus(Box<GausError>),
+    #[error("cannot read the folder {}: {error}", path.display())]
+    Folder { path: PathBuf, error: io::Error },
     #[error("cannot write {}: {error}", path.display())]
     Write { path: PathBuf, error: io::Error },
     #[error("cannot write to standard output: {0}")]

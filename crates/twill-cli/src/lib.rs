@@ -9,6 +9,7 @@ mod cache;
 mod certificate;
 mod check;
 mod compile;
+mod coverage;
 mod error;
 mod exit;
 mod explain;
@@ -61,6 +62,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Schedule(a) => schedule::run(a),
         Command::Compile(a) => compile::run(a),
         Command::Fit(a) => fit::run(a),
+        Command::Coverage(a) => coverage::run(a),
         Command::Trace(a) => trace::run(a),
         Command::Gaus(a) => gaus::run(a),
         Command::Explain(a) => explain::run(a),

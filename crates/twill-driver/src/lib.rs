@@ -7,6 +7,7 @@
 
 mod answer;
 mod cache;
+mod coverage;
 mod error;
 mod estimate;
 mod explain;
@@ -29,6 +30,7 @@ pub mod tune;
 
 pub use answer::{Answer, answer};
 pub use cache::{Cache, CacheError, CacheInfo};
+pub use coverage::{CodeCoverage, Coverage, ScheduleCoverage, coverage};
 pub use error::Error;
 pub use estimate::wider_bound;
 pub use explain::{Explained, explanations};

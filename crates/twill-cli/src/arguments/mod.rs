@@ -1,6 +1,7 @@
 //! The command line.
 
 mod compile;
+mod coverage;
 mod explain;
 mod fit;
 mod gaus;
@@ -15,6 +16,7 @@ mod trace;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use compile::*;
+pub(crate) use coverage::*;
 pub(crate) use explain::*;
 pub(crate) use fit::*;
 pub(crate) use gaus::*;
@@ -46,6 +48,8 @@ pub(crate) enum Command {
     Explain(ExplainArguments),
     /// Say whether kernels fit a machine, before any search.
     Fit(FitArguments),
+    /// Say of a set of kernels what is scheduled and generated, and why not.
+    Coverage(CoverageArguments),
     /// Compare tile shapes and options by their proved bounds.
     #[command(disable_help_flag = true)]
     Sweep(SweepArguments),

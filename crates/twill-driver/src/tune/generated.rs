@@ -4,6 +4,8 @@ use super::candidate::Candidate;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use twill_backend::package::{Assembly, Finding};
+use twill_codegen::WarpProgram;
+use twill_codegen::ir::{Expression, ExpressionKind, Op, visit};
 use twill_graph::grouped;
 
 /// A generated kernel: its files, and what is known of it.
@@ -24,6 +26,12 @@ pub struct GeneratedKernel {
     pub machine_code: Option<String>,
     /// Where the machine code is not what the schedule was made for.
     pub findings: Vec<Finding>,
+    /// Why it has no pipeline, if one group executes one operation after the other.
+    #[serde(default)]
+    pub in_order: Option<String>,
+    /// How it loads and multiplies.
+    #[serde(default)]
+    pub operations: OperationCounts,
     /// The files of its folder, by their names.
     pub files: BTreeMap<String, String>,
 }
@@ -47,6 +55,53 @@ pub struct GeneratedLoop {
     pub status: String,
 }
 
+/// How a kernel loads tiles and multiplies them: operations in its text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OperationCounts {
+    /// Asynchronous copies by TMA.
+    pub tma_loads: u32,
+    /// Asynchronous copies by threads (`cp.async`).
+    pub cp_async: u32,
+    /// Loads that threads wait for.
+    pub loads: u32,
+    /// Asynchronous MMAs: `wgmma`, `tcgen05.mma`.
+    pub async_mmas: u32,
+    /// MMAs and dots that threads wait for.
+    pub dots: u32,
+}
+
+impl OperationCounts {
+    fn of(program: &WarpProgram) -> OperationCounts {
+        let mut counts = OperationCounts::default();
+        let mut loads = |e: &Expression| {
+            e.walk(&mut |e| counts.loads += u32::from(matches!(e.kind, ExpressionKind::Load { .. })));
+        };
+        let nodes = || program.groups.iter().flat_map(|g| [&g.begin, &g.body, &g.end]);
+        for nodes in nodes() {
+            visit(nodes, &mut |op| match op {
+                Op::Let { value, .. } => loads(value),
+                Op::Opaque { operands, .. } => operands.iter().for_each(&mut loads),
+                _ => {}
+            });
+        }
+        for nodes in nodes() {
+            visit(nodes, &mut |op| match op {
+                Op::TmaLoad { .. } => counts.tma_loads += 1,
+                Op::CpAsync { .. } => counts.cp_async += 1,
+                Op::Wgmma { .. } | Op::Tcgen05Mma(_) => counts.async_mmas += 1,
+                Op::Opaque { operation, .. } => match operation.name.as_str() {
+                    "tt.load" | "tt.descriptor_load" => counts.loads += 1,
+                    "tt.dot" => counts.dots += 1,
+                    _ => {}
+                },
+                _ => {}
+            });
+        }
+        counts
+    }
+}
+
 impl GeneratedKernel {
     pub(super) fn of(best: &Candidate, machine: &str) -> GeneratedKernel {
         let program = &best.lowered.program;
@@ -66,6 +121,8 @@ impl GeneratedKernel {
             checking: program.seconds(),
             machine_code: best.assembly.as_ref().map(machine_code),
             findings: best.assembly.as_ref().map(|a| a.findings.clone()).unwrap_or_default(),
+            in_order: None,
+            operations: OperationCounts::of(program),
             files: best.files().into_iter().map(|(name, text)| (name.to_owned(), text)).collect(),
         }
     }

@@ -24,7 +24,7 @@ mod written;
 
 pub use crate::options::{CompileOptions, Language, TileOrderOption, TraceDetail, TraceOptions, Which};
 pub use assembler::Assembler;
-pub use generated::{GeneratedKernel, GeneratedLoop};
+pub use generated::{GeneratedKernel, GeneratedLoop, OperationCounts};
 pub(crate) use lower::of_schedules;
 pub use lower::print_after;
 pub use others::{OtherKernel, others};
@@ -83,7 +83,7 @@ pub fn compile(
     }
     if options.schedule == Which::InOrder {
         let kernel = in_order::compile(request, options, None, assembler, session)?;
-        return Ok(Compiled::Kernel(Box::new(in_order_kernel(&kernel))));
+        return Ok(Compiled::Kernel(Box::new(in_order_kernel(&kernel, "asked for (--schedule in-order)"))));
     }
     let may_be_in_order = in_order::is_asked_for(request, options);
     let kernel = match pipelined(request, options, assembler, session) {
@@ -96,13 +96,13 @@ pub fn compile(
             };
             let may = may_be_in_order && !session.is_stopped();
             match may.then(|| in_order::compile(request, options, Some(why), assembler, session)) {
-                Some(Ok(candidate)) => in_order_kernel(&candidate),
+                Some(Ok(candidate)) => in_order_kernel(&candidate, why),
                 _ => return Ok(Compiled::NoSchedule(status)),
             }
         }
         Err(error) if may_be_in_order && in_order::is_of_kernel(&error) && !session.is_stopped() => {
             match in_order::compile(request, options, Some(&error.to_string()), assembler, session) {
-                Ok(candidate) => in_order_kernel(&candidate),
+                Ok(candidate) => in_order_kernel(&candidate, &error.to_string()),
                 Err(_) => return Err(error),
             }
         }
@@ -130,8 +130,9 @@ enum Made {
     Stopped,
 }
 
-fn in_order_kernel(candidate: &Candidate) -> GeneratedKernel {
-    GeneratedKernel::of(candidate, candidate.spec.machine.name())
+/// A kernel in order, and why it has no pipeline.
+fn in_order_kernel(candidate: &Candidate, why: &str) -> GeneratedKernel {
+    GeneratedKernel { in_order: Some(why.to_owned()), ..GeneratedKernel::of(candidate, candidate.spec.machine.name()) }
 }
 
 /// The best kernel with a pipeline.
