@@ -271,7 +271,7 @@ def product(kernel, name=None, element="fp16", a=(128, 64), b=(128, 64), paramet
         name=f"product_{name or kernel}",
         folder="fixtures",
         kernel=f"fixtures.products.{kernel}",
-        arguments=descriptors | dict.fromkeys(parameters, "i32"),
+        arguments=descriptors | (parameters if isinstance(parameters, dict) else dict.fromkeys(parameters, "i32")),
         constants={"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64, **constants},
         divisible=tuple(parameters),
     )
@@ -354,6 +354,8 @@ VARIANTS = [
     product("transposed", name="left_transposed", a=(64, 128), LEFT=True, RIGHT=True),
     product("transposed", name="neither_transposed", b=(64, 128), LEFT=False, RIGHT=False),
     product("grouped_order", parameters=("M", "N", "K"), GROUP_M=8),
+    product("returning", parameters={"limits_ptr": "*i32", "M": "i32", "K": "i32"}),
+    product("guarded", parameters=("M", "K")),
     moving_pointers("product_moving_pointers", False),
     moving_pointers("product_wrapped_pointers", True),
     *(control_flow(kernel) for kernel in ("early_return", "nested", "while_loop", "regions")),

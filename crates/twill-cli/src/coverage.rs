@@ -8,17 +8,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use twill_driver::files::named;
-use twill_driver::options::CompileOptions;
+use twill_driver::options::{CompileOptions, LoweringOptions, SearchLimits};
 use twill_driver::tune::{Assembler, OperationCounts};
 use twill_driver::{CodeCoverage, Coverage, Options, ScheduleCoverage, Session, Silent, coverage};
 
 pub(crate) fn run(arguments: &CoverageArguments) -> Result<Exit, Error> {
-    let options =
-        Options { lowering: arguments.lowering.clone(), search: arguments.search.clone(), ..Options::default() };
+    let options = Options {
+        lowering: LoweringOptions { machine: arguments.machine.clone(), ..LoweringOptions::default() },
+        search: SearchLimits { time_limit: Some(f64::from(arguments.time_limit)), ..SearchLimits::default() },
+        ..Options::default()
+    };
     let machine = options.lowering.lowering()?.machine;
     let folder = tempfile::tempdir().map_err(|error| Error::Write { path: std::env::temp_dir(), error })?;
     let assembler = arguments.python.clone().map(|python| Assembler::new(Some(python), folder.path().to_owned()));
-    let cache = crate::request::cache().filter(|_| !arguments.search.no_cache);
+    let cache = crate::request::cache().filter(|_| !arguments.no_cache);
     if arguments.format == CoverageFormat::Markdown {
         println!("| kernel | schedule | Gluon | CUDA |\n|---|---|---|---|");
     }

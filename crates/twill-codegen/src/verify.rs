@@ -1,6 +1,7 @@
 //! The seal without which no code is printed.
 
 mod cluster;
+mod early_returns;
 mod protocol;
 mod registers;
 mod structure;

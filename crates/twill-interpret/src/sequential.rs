@@ -5,7 +5,7 @@ use crate::memory::{Argument, Combination, Launch, Memory, Tensor};
 use crate::value::{Combine, Data, Elementwise, Tile, apply, dot, join, reduce, reduce_by, scan_by, split};
 use std::rc::Rc;
 use twill_triton::Kernel;
-use twill_triton::mlir::{Attribute, BlockId, Module, Operation, OperationId, Type, ValueId};
+use twill_triton::mlir::{Attribute, BlockId, Module, Operation, OperationId, RETURN_IF, RETURN_UNLESS, Type, ValueId};
 
 /// Blocks and iterations of one loop after which a kernel is not believed to end.
 const MOST_BLOCKS: u64 = 1_000_000;
@@ -27,7 +27,7 @@ pub fn run_function(module: &Module, function: OperationId, launch: &Launch, mem
     let [x, y, z] = launch.grid;
     for program in (0..z).flat_map(|c| (0..y).flat_map(move |b| (0..x).map(move |a| [a, b, c]))) {
         let values = vec![None; module.value_count()];
-        let mut instance = ProgramInstance { module, launch, memory: &mut *memory, program, values };
+        let mut instance = ProgramInstance { module, launch, memory: &mut *memory, program, values, ended: false };
         instance.function(body)?;
     }
     Ok(())
@@ -40,6 +40,8 @@ struct ProgramInstance<'a> {
     memory: &'a mut Memory,
     program: [u32; 3],
     values: Vec<Option<Rc<Tile>>>,
+    /// It has returned.
+    ended: bool,
 }
 
 impl<'a> ProgramInstance<'a> {
@@ -82,7 +84,9 @@ impl<'a> ProgramInstance<'a> {
 
     fn block(&mut self, block: BlockId) -> Result<(), Fault> {
         for id in &self.module.block(block).operations {
-            self.operation(*id)?;
+            if !self.ended {
+                self.operation(*id)?;
+            }
         }
         Ok(())
     }
@@ -93,6 +97,9 @@ impl<'a> ProgramInstance<'a> {
         for _ in 0..MOST_BLOCKS {
             let Some(block) = next else { return Ok(()) };
             self.block(block)?;
+            if self.ended {
+                return Ok(());
+            }
             let Some(last) = self.module.terminator(block) else { return Ok(()) };
             let operation = self.module.operation(last);
             let arguments = |which: usize| {
@@ -220,6 +227,10 @@ impl<'a> ProgramInstance<'a> {
         let arithmetic = self.launch.arithmetic;
         match (operation.name.as_str(), operands) {
             ("scf.for", _) => return self.for_loop(id),
+            (RETURN_IF | RETURN_UNLESS, [condition]) => {
+                self.ended |= (self.integer(*condition)? != 0) == (operation.name == RETURN_IF);
+                return Ok(());
+            }
             ("scf.if", _) => return self.branch(operation),
             ("scf.while", _) => return self.while_loop(operation),
             ("tt.scan", _) => return self.combined(id),

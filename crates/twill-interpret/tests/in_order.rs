@@ -83,3 +83,73 @@ fn an_early_return_writes_nothing() {
     let Data::Floats(out) = &found.arrays[2].data else { panic!("numbers") };
     assert!(out[..512].iter().any(|x| *x != 7.0) && out[512..].iter().all(|x| *x == 7.0));
 }
+
+/// Programs that return early, in every group; their schedules are realised.
+#[test]
+fn early_returns_of_pipelined_kernels() {
+    use twill_codegen::ir::{Node, TileOrder};
+    use twill_interpret::{Compiled, Question, Way};
+    let machine = twill_machine::Machine::load("h200").unwrap();
+    for (name, limits) in [("product_returning", true), ("product_guarded", false)] {
+        let question = Question {
+            machine: &machine,
+            lowering: twill_triton::Options::default(),
+            assignment: twill_graph::WarpAssignment::BySubTile,
+            work: 60_000,
+        };
+        let compiled = Compiled::new(&example(&format!("fixtures/{name}")), &question).unwrap();
+        let way = Way {
+            persistent: false,
+            order: TileOrder::Linear,
+            ring_depth: 2,
+            handoff_depth: 1,
+            pingpong: false,
+            mma_batches: false,
+        };
+        assert!(compiled.program(Way { persistent: true, ..way }).is_err(), "{name}: tiles of a persistent CTA");
+        let program = compiled.program(way).unwrap();
+        twill_codegen::check(program.clone()).unwrap();
+
+        let mut random = SplitMix64::new(3);
+        let (mut memory, mut arguments) = (Memory::default(), HashMap::new());
+        let depth = 192;
+        for (k, (tensor, columns)) in [("a_desc", depth), ("b_desc", depth), ("c_desc", 256)].into_iter().enumerate() {
+            let mut number = || ((random.unit() * 2.0 - 1.0) * 16.0).round() / 16.0;
+            let data = (0..256 * columns).map(|_| if k < 2 { number() } else { 7.0 }).collect();
+            let element = Type::Float(FloatKind::F16);
+            memory.arrays.push(Array { name: tensor.into(), element, data: Data::Floats(data) });
+            let tensor_of =
+                twill_interpret::Tensor { array: k, extents: vec![256, columns], strides: vec![columns, 1] };
+            arguments.insert(tensor.to_owned(), Argument::Tensor(tensor_of));
+        }
+        if limits {
+            let data = Data::Integers(vec![256, 128, 256, 256]);
+            memory.arrays.push(Array { name: "limits_ptr".into(), element: Type::Integer(32), data });
+            arguments.insert("limits_ptr".into(), Argument::Scalar(Rc::new(Tile::pointer(3))));
+        }
+        arguments.insert("K".into(), Argument::Scalar(Rc::new(Tile::integer(depth))));
+        arguments.insert("M".into(), Argument::Scalar(Rc::new(Tile::integer(200))));
+        let launch = Launch { arguments, grid: [3, 2, 1], arithmetic: Arithmetic::Rounded };
+        let mut expected = memory.clone();
+        sequential::run(compiled.kernel(), &launch, &mut expected).unwrap();
+        let Data::Floats(c) = &expected.arrays[2].data else { panic!("numbers") };
+        let written = c.iter().filter(|x| **x != 7.0).count();
+        assert!(written > 256 * 100 && (!limits || c[128 * 256 + 128..128 * 256 + 256].iter().all(|x| *x == 7.0)));
+        for habit in Habit::ALL {
+            let mut found = memory.clone();
+            warps::run(&program, &launch, 1, &mut found, &mut Choice::new(habit, 5)).unwrap();
+            assert_eq!(difference(&expected, &found, Tolerance::Exact), None, "{name}, {habit:?}");
+        }
+
+        // A group that does not return, or on another condition, waits for ever: it is not proved.
+        let mut planted = program.clone();
+        let last = planted.groups.len() - 1;
+        let body = &mut planted.groups[last].body;
+        let Some(Node::If { condition, .. }) = body.iter_mut().find(|n| matches!(n, Node::If { .. })) else {
+            panic!("{name}: no early return")
+        };
+        *condition =
+            twill_codegen::ir::Expression { kind: twill_codegen::ir::ExpressionKind::Integer(1), ..condition.clone() };
+        assert!(twill_codegen::check(planted).is_err(), "{name}: another condition");
+    }
+}

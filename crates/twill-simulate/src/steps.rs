@@ -116,6 +116,9 @@ impl Writer<'_> {
                         self.nodes(body);
                     }
                 }
+                // An early return: programs that do not take it are what is asked about.
+                Node::If { then, otherwise, .. } if then.is_empty() => self.nodes(otherwise),
+                Node::If { then, otherwise, .. } if otherwise.is_empty() => self.nodes(then),
                 // How often they run is not known here.
                 Node::For { .. } | Node::While { .. } | Node::If { .. } | Node::Return => self.unknown = true,
             }

@@ -49,6 +49,7 @@ impl Kernel {
         // A text that uses our attributes itself is not taken for our result.
         module.forget("twill.");
         let function = find(&module, name)?;
+        let module = module.with_returns_in_line(function);
         let module = match step {
             Some(step) => crate::retile_loop::with_step(module, function, step)?,
             None => module,
@@ -104,6 +105,12 @@ impl Kernel {
     pub(crate) fn distance(&self, from: ValueId, to: ValueId) -> Option<i128> {
         let reader = affine::Reader::new(&self.module, self.function, None);
         reader.bound(to)?.minus(&reader.bound(from)?)?.number()
+    }
+
+    /// Whether a program may return before its loops.
+    pub fn returns_early(&self) -> bool {
+        let body = self.module.body(self.function).map_or(&[][..], |block| &self.module.block(block).operations);
+        body.iter().any(|id| matches!(self.module.operation(*id).name.as_str(), mlir::RETURN_IF | mlir::RETURN_UNLESS))
     }
 
     /// The kernel's `tt.func`.

@@ -194,7 +194,7 @@ fn an_operation_that_is_not_known_is_named_with_its_place() {
 fn what_cannot_be_pipelined_is_executed_in_order() {
     for (name, why) in [
         ("nested_loops", "branches and other loops"),
-        ("in_order/early_return", "branches and other loops"),
+        ("in_order/early_return", "`cf.cond_br`"),
         ("in_order/while_loop", "no loop with tile operations"),
         ("in_order/regions", "is not supported inside a loop"),
     ] {

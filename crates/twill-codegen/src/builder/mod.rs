@@ -4,6 +4,7 @@ pub(crate) mod apply;
 pub(crate) mod carried;
 pub(crate) mod declarations;
 pub(crate) mod descriptors;
+pub(crate) mod early_returns;
 pub(crate) mod group;
 pub(crate) mod invariant_tiles;
 pub(crate) mod kernel;

@@ -12,6 +12,7 @@ use crate::passes::loops::add_loop;
 pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
     for id in builder.group_ids().into_iter().filter(|id| builder.is_consumer(*id)).collect::<Vec<_>>() {
         let mut group = GroupBuilder::new(id, builder.loops.len());
+        builder.add_early_returns(&mut group)?;
         for index in 0..builder.loops.len() {
             add_loop(builder, &mut group, index)?;
             if builder.is_issuer(id) {

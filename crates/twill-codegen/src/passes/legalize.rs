@@ -4,6 +4,7 @@
 //! kernel itself has stored: groups load ahead, and nothing orders the two. Different arguments are taken to be different memory.
 
 use crate::builder::carried::begin_differently;
+use crate::builder::early_returns::is_early_return;
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::views::is_view;
 use crate::error::Error;
@@ -74,6 +75,13 @@ fn check_top_level(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
             "let them follow each other along x (--coarsening-axis x)",
         ));
     }
+    if lowering.options.persistent && lowering.kernel.returns_early() {
+        return Err(lowering.unsupported(
+            lowering.kernel.function(),
+            "an early return of a persistent CTA's tile",
+            "give each tile a CTA of its own (--persistent off)",
+        ));
+    }
     for id in &lowering.module.block(lowering.block).operations {
         let operation = lowering.module.operation(*id);
         let scheduled = lowering.loops.iter().any(|l| l.parts.operation == *id);
@@ -88,6 +96,7 @@ fn check_top_level(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
         let known = scheduled
             || is_store(name)
             || is_view(name)
+            || is_early_return(name)
             || Elementwise::is_known(name)
             || matches!(
                 name,

@@ -1,9 +1,11 @@
 //! What the protocol checker sees of a warp program.
 //!
 //! The checker knows loops and branches on trip counts. In other loops and branches, it sees what threads read and write, in every
-//! branch and once: that is more than any execution does. Where they wait, arrive or start something that goes on by itself,
-//! nothing is proved yet.
+//! branch and once: that is more than any execution does. A branch around all that follows, in all groups on the same condition, is an
+//! early return: a program takes it in all groups or in none. Where groups wait, arrive or start something that goes on by itself
+//! elsewhere, nothing is proved yet.
 
+use super::early_returns;
 use crate::error::Error;
 use crate::ir::{
     Addend, Arrival, Buffer, CursorId, Expression, ExpressionKind, Iteration, IterationNumber, MemoryValue, Node, Op,
@@ -20,7 +22,8 @@ impl WarpProgram {
     /// # Errors
     /// [`Error::NotProved`] where groups synchronise in loops or branches that the checker does not know.
     pub fn system(&self) -> Result<checked::System, Error> {
-        let one = Translation { buffers: &self.buffers, values: HashMap::new() }.system(self)?;
+        let returns = early_returns::same_in_all(&self.groups);
+        let one = Translation { buffers: &self.buffers, values: HashMap::new(), returns }.system(self)?;
         Ok(match &self.cluster {
             Some(cluster) => cluster.of_both(&one),
             None => one,
@@ -33,6 +36,8 @@ struct Translation<'p> {
     buffers: &'p [Buffer],
     /// The checker's numbers of values, in the order in which they are met.
     values: HashMap<MemoryValue, u32>,
+    /// Early returns that the group's code still begins with: the same in all groups.
+    returns: usize,
 }
 
 impl Translation<'_> {
@@ -40,9 +45,11 @@ impl Translation<'_> {
         let arrivals = |a: &Arrival| match a {
             Arrival::Unit | Arrival::Threads { .. } | Arrival::EachThread { .. } => 1,
         };
+        let returns = std::mem::take(&mut self.returns);
         let mut processes = Vec::new();
         for group in &program.groups {
             let mut body = self.nodes(&group.begin)?;
+            self.returns = returns;
             let tile = self.nodes(&group.body)?;
             body.extend(if program.tile_scheduler.persistent { vec![checked::Node::Tiles(tile)] } else { tile });
             body.extend(self.nodes(&group.end)?);
@@ -71,8 +78,21 @@ impl Translation<'_> {
 
     fn nodes(&mut self, list: &[Node]) -> Result<Vec<checked::Node>, Error> {
         let mut all = Vec::new();
-        for node in list {
+        let Some((last, before)) = list.split_last() else { return Ok(all) };
+        let returns = std::mem::take(&mut self.returns);
+        for node in before {
             self.node(node, &mut all)?;
+        }
+        match last {
+            // Programs that return have no events; of the others this is all.
+            Node::If { condition, then, otherwise } if returns > 0 => {
+                let mut events = Vec::new();
+                self.reads([condition], &mut events);
+                all.extend(events.into_iter().map(checked::Node::Do));
+                self.returns = returns - 1;
+                all.extend(self.nodes(if then.is_empty() { otherwise } else { then })?);
+            }
+            _ => self.node(last, &mut all)?,
         }
         Ok(all)
     }

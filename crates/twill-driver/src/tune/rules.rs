@@ -59,7 +59,8 @@ pub(crate) fn options(
     // registers.
     let even = !grows || matches!(order, TileOrder::Lpt { even_in_pairs: true, .. });
     // MMA batches need the registers that a loop over tiles takes: 2.5 % in attention backward.
-    let persistent = requested.persistent.unwrap_or(even && !in_tensor_memory && (!mma_batches || requested.wave_sync));
+    let pays = even && !in_tensor_memory && (!mma_batches || requested.wave_sync);
+    let persistent = requested.persistent.unwrap_or(pays && !source.kernel.returns_early());
     let whole = Options {
         persistent,
         order,
