@@ -356,6 +356,7 @@ VARIANTS = [
     product("grouped_order", parameters=("M", "N", "K"), GROUP_M=8),
     product("returning", parameters={"limits_ptr": "*i32", "M": "i32", "K": "i32"}),
     product("guarded", parameters=("M", "K")),
+    product("branching", parameters={"bias_ptr": "*fp32", "counts_ptr": "*fp32", "K": "i32"}),
     moving_pointers("product_moving_pointers", False),
     moving_pointers("product_wrapped_pointers", True),
     *(control_flow(kernel) for kernel in ("early_return", "nested", "while_loop", "regions")),

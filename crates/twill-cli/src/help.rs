@@ -95,6 +95,11 @@ fn of(command: Command, is_all: bool) -> Command {
     if passes_words_on {
         return command;
     }
+    if name == "twill" && !is_all {
+        // All commands and this line are more than a screen.
+        let version = Arg::new("version").long("version").short('V').action(ArgAction::Version).hide(true);
+        command = command.disable_version_flag(true).arg(version);
+    }
     let action = if is_all { ArgAction::HelpLong } else { ArgAction::HelpShort };
     let help = Arg::new("help")
         .long("help")

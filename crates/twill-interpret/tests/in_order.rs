@@ -84,13 +84,14 @@ fn an_early_return_writes_nothing() {
     assert!(out[..512].iter().any(|x| *x != 7.0) && out[512..].iter().all(|x| *x == 7.0));
 }
 
-/// Programs that return early, in every group; their schedules are realised.
+/// Programs that return early, in every group, and branches in and after loops: their schedules are realised.
 #[test]
-fn early_returns_of_pipelined_kernels() {
+fn early_returns_and_branches_of_pipelined_kernels() {
     use twill_codegen::ir::{Node, TileOrder};
     use twill_interpret::{Compiled, Question, Way};
     let machine = twill_machine::Machine::load("h200").unwrap();
-    for (name, limits) in [("product_returning", true), ("product_guarded", false)] {
+    for name in ["product_returning", "product_guarded", "product_branching"] {
+        let (limits, branching) = (name == "product_returning", name == "product_branching");
         let question = Question {
             machine: &machine,
             lowering: twill_triton::Options::default(),
@@ -106,7 +107,7 @@ fn early_returns_of_pipelined_kernels() {
             pingpong: false,
             mma_batches: false,
         };
-        assert!(compiled.program(Way { persistent: true, ..way }).is_err(), "{name}: tiles of a persistent CTA");
+        assert!(branching || compiled.program(Way { persistent: true, ..way }).is_err(), "{name}: a persistent CTA");
         let program = compiled.program(way).unwrap();
         twill_codegen::check(program.clone()).unwrap();
 
@@ -127,9 +128,15 @@ fn early_returns_of_pipelined_kernels() {
             memory.arrays.push(Array { name: "limits_ptr".into(), element: Type::Integer(32), data });
             arguments.insert("limits_ptr".into(), Argument::Scalar(Rc::new(Tile::pointer(3))));
         }
+        for pointer in ["bias_ptr", "counts_ptr"].into_iter().filter(|_| branching) {
+            let data = (0..512).map(|k| f64::from(k % 7) * 0.25 - 1.0).collect();
+            let array = Array { name: pointer.into(), element: Type::Float(FloatKind::F32), data: Data::Floats(data) };
+            memory.arrays.push(array);
+            arguments.insert(pointer.into(), Argument::Scalar(Rc::new(Tile::pointer(memory.arrays.len() - 1))));
+        }
         arguments.insert("K".into(), Argument::Scalar(Rc::new(Tile::integer(depth))));
         arguments.insert("M".into(), Argument::Scalar(Rc::new(Tile::integer(200))));
-        let launch = Launch { arguments, grid: [3, 2, 1], arithmetic: Arithmetic::Rounded };
+        let launch = Launch { arguments, grid: [if branching { 2 } else { 3 }, 2, 1], arithmetic: Arithmetic::Rounded };
         let mut expected = memory.clone();
         sequential::run(compiled.kernel(), &launch, &mut expected).unwrap();
         let Data::Floats(c) = &expected.arrays[2].data else { panic!("numbers") };
@@ -141,6 +148,12 @@ fn early_returns_of_pipelined_kernels() {
             assert_eq!(difference(&expected, &found, Tolerance::Exact), None, "{name}, {habit:?}");
         }
 
+        if branching {
+            let Data::Floats(counts) = &expected.arrays[4].data else { panic!("numbers") };
+            let Data::Floats(before) = &memory.arrays[4].data else { panic!("numbers") };
+            assert!(counts[3] == before[3] && counts[4] != before[4], "the mask of the source and the branch");
+            continue;
+        }
         // A group that does not return, or on another condition, waits for ever: it is not proved.
         let mut planted = program.clone();
         let last = planted.groups.len() - 1;

@@ -50,6 +50,8 @@ impl Kernel {
         module.forget("twill.");
         let function = find(&module, name)?;
         let module = module.with_returns_in_line(function);
+        let module = crate::if_conversion::if_converted(module, function);
+        let module = crate::masked_loads::with_zeros(module, function);
         let module = match step {
             Some(step) => crate::retile_loop::with_step(module, function, step)?,
             None => module,

@@ -167,7 +167,6 @@ fn what_cannot_be_generated_is_refused_and_nothing_is_written() {
     refused(1, &[&attention, "--ring-depth", "8"], "bytes of shared memory and there are 232,448");
     let nested = example("fixtures/nested_loops");
     refused(1, &[&nested, "--emit", "cuda"], "code generation does not know branches and other loops");
-    refused(1, &[&gemm, "--machine", "b200", "--schedule", "in-order"], "in order on Hopper");
     refused(1, &[&gemm, "--emit", "cuda", "--schedule", "in-order"], "leave --emit cuda out");
     refused(2, &[&gemm, "--registers-per-thread", "32"], "no schedule, so no code");
     refused(2, &[&attention, "--compute-groups", "1", "--registers-per-thread", "64"], "no schedule, so no code");

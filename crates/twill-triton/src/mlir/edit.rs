@@ -36,6 +36,40 @@ impl Module {
         self.add_result(id, new.result.0, new.result.1)
     }
 
+    /// Adds an operation before another, and gives back its result.
+    pub(crate) fn insert_before(&mut self, before: OperationId, new: NewOperation<'_>) -> ValueId {
+        let block = self.operation(before).block.unwrap_or(BlockId(0));
+        let order = &self.block(block).operations;
+        let position = order.iter().position(|other| *other == before).unwrap_or(order.len());
+        self.insert(block, position, new)
+    }
+
+    /// Moves an operation to the place before another.
+    pub(crate) fn move_before(&mut self, id: OperationId, before: OperationId) {
+        self.remove(id);
+        let Some((block, position)) = self.position(before) else { return };
+        self.blocks[block.index()].operations.insert(position, id);
+        self.operations[id.index()].block = Some(block);
+    }
+
+    /// Takes an operation out of its block.
+    pub(crate) fn remove(&mut self, id: OperationId) {
+        if let Some(block) = self.operations[id.index()].block.take() {
+            self.blocks[block.index()].operations.retain(|other| *other != id);
+        }
+    }
+
+    /// Makes another value every operand that is this one; uses are not kept up.
+    pub(crate) fn replace_uses(&mut self, from: ValueId, to: ValueId) {
+        let operands = self.operations.iter_mut().flat_map(|operation| &mut operation.operands);
+        operands.filter(|operand| **operand == from).for_each(|operand| *operand = to);
+    }
+
+    /// Gives an operation other operands; uses are not kept up.
+    pub(crate) fn replace_operands(&mut self, id: OperationId, operands: Vec<ValueId>) {
+        self.operations[id.index()].operands = operands;
+    }
+
     /// Where in its block an operation stands.
     pub(crate) fn position(&self, id: OperationId) -> Option<(BlockId, usize)> {
         let block = self.operation(id).block?;

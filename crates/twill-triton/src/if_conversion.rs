@@ -1,0 +1,155 @@
+//! If-conversion: a branch without loops becomes straight-line code.
+//!
+//! What is in an `scf.if` is computed in any case; its loads and stores get the condition as a mask, and its results are selected
+//! (Allen, Kennedy, Porterfield, Warren: Conversion of control dependence to data dependence, POPL 1983). A pipelined loop has no
+//! branches, and neither has a kernel's top level. Branches with multiplications, atomic operations or loops are left.
+
+use crate::kernel::is_conversion;
+use crate::mlir::{Attribute, BlockId, Module, NewOperation, OperationId, Type, ValueId};
+use crate::operations::is_hint;
+use crate::tile::elementwise;
+
+/// The module with the branches of a function converted that can be.
+pub(crate) fn if_converted(mut module: Module, function: OperationId) -> Module {
+    let branches: Vec<OperationId> =
+        module.walk(function).filter(|id| module.operation(*id).name == "scf.if").collect();
+    let mut changed = false;
+    // Inner ones first.
+    for id in branches.into_iter().rev() {
+        if module.position(id).is_some() && is_convertible(&module, id) && is_in_the_way(&module, function, id) {
+            convert(&mut module, id);
+            changed = true;
+        }
+    }
+    if changed {
+        module.number_uses();
+    }
+    module
+}
+
+/// At the kernel's top level, or in a loop without others and around tiles.
+fn is_in_the_way(module: &Module, function: OperationId, id: OperationId) -> bool {
+    let Some(parent) = module.parent(id) else { return false };
+    if parent == function {
+        return true;
+    }
+    let has_loop = |id: OperationId| module.walk(id).skip(1).any(|inner| module.operation(inner).name == "scf.for");
+    module.operation(parent).name == "scf.for"
+        && !has_loop(parent)
+        && module.walk(id).any(|inner| {
+            let operation = module.operation(inner);
+            let mut values = operation.operands.iter().chain(&operation.results);
+            is_memory(&operation.name) || values.any(|v| module.type_of(*v).is_tensor())
+        })
+}
+
+fn is_memory(name: &str) -> bool {
+    matches!(name, "tt.load" | "tt.store" | "tt.descriptor_load")
+}
+
+/// Whether all that it does may be done in any case, or under a mask.
+fn is_convertible(module: &Module, id: OperationId) -> bool {
+    let is_number =
+        |v: &ValueId| !matches!(module.type_of(*v).element(), Type::Pointer { .. } | Type::TensorDescriptor(_));
+    let blocks = module.operation(id).regions.iter().flat_map(|region| &module.region(*region).blocks);
+    let mut inner = blocks.flat_map(|block| &module.block(*block).operations);
+    module.operation(id).results.iter().all(is_number) && inner.all(|inner| may_be_done(module, *inner))
+}
+
+fn may_be_done(module: &Module, id: OperationId) -> bool {
+    let operation = module.operation(id);
+    let name = operation.name.as_str();
+    // A division by 0 is nowhere defined.
+    let divides = ["arith.divsi", "arith.divui", "arith.remsi", "arith.remui"].contains(&name);
+    let divisor = || operation.operands.get(1).and_then(|v| module.integer_constant(*v)).unwrap_or(0);
+    if divides && divisor() == 0 || operation.attributes.get("isVolatile").is_some() {
+        return false;
+    }
+    if name == "tt.reduce" {
+        return true;
+    }
+    let is_view = matches!(
+        name,
+        "tt.splat" | "tt.broadcast" | "tt.expand_dims" | "tt.trans" | "tt.make_range" | "tt.addptr" | "scf.yield"
+    );
+    let is_arithmetic = name.starts_with("arith.") || name.starts_with("math.") || elementwise(name).is_some();
+    operation.regions.is_empty()
+        && (is_view || is_arithmetic || is_memory(name) || is_hint(name) || is_conversion(name))
+}
+
+fn convert(module: &mut Module, id: OperationId) {
+    let Some(condition) = module.operation(id).operands.first().copied() else { return };
+    let blocks: Vec<Option<BlockId>> =
+        module.operation(id).regions.iter().map(|region| module.region(*region).blocks.first().copied()).collect();
+    let mut yielded = Vec::new();
+    for (which, block) in blocks.into_iter().enumerate() {
+        let Some(block) = block else { continue };
+        let predicate = if which == 0 { condition } else { negation(module, id, condition) };
+        let operations = module.block(block).operations.clone();
+        for inner in operations {
+            if module.operation(inner).name == "scf.yield" {
+                yielded.push(module.operation(inner).operands.clone());
+                continue;
+            }
+            // It holds where the branch is taken.
+            if is_hint(&module.operation(inner).name) {
+                continue;
+            }
+            module.move_before(inner, id);
+            match module.operation(inner).name.as_str() {
+                "tt.load" => mask(module, inner, 1, predicate),
+                "tt.store" => mask(module, inner, 2, predicate),
+                _ => {}
+            }
+        }
+    }
+    let results = module.operation(id).results.clone();
+    if let [then, otherwise] = yielded.as_slice() {
+        for ((result, a), b) in results.into_iter().zip(then.clone()).zip(otherwise.clone()) {
+            let kind = module.type_of(result).clone();
+            let selected = add(module, id, "arith.select", vec![condition, a, b], kind);
+            module.replace_uses(result, selected);
+        }
+    }
+    module.remove(id);
+}
+
+/// A new operation before another.
+fn add(module: &mut Module, before: OperationId, name: &str, operands: Vec<ValueId>, kind: Type) -> ValueId {
+    add_with(module, before, name, operands, Vec::new(), kind)
+}
+
+fn add_with(
+    module: &mut Module,
+    before: OperationId,
+    name: &str,
+    operands: Vec<ValueId>,
+    attributes: Vec<(&str, Attribute)>,
+    kind: Type,
+) -> ValueId {
+    let new = NewOperation { name, operands, attributes, result: (kind, "predicate"), like: before };
+    module.insert_before(before, new)
+}
+
+fn negation(module: &mut Module, before: OperationId, condition: ValueId) -> ValueId {
+    let bit = Type::Integer(1);
+    let constant = vec![("value", Attribute::Bool(true))];
+    let holds = add_with(module, before, "arith.constant", Vec::new(), constant, bit.clone());
+    add(module, before, "arith.xori", vec![condition, holds], bit)
+}
+
+/// Gives a load or a store, whose mask is its operand at this place, a predicate.
+fn mask(module: &mut Module, id: OperationId, place: usize, predicate: ValueId) {
+    let mut operands = module.operation(id).operands.clone();
+    let Some(pointers) = operands.first().copied() else { return };
+    let kind = module.type_of(pointers).with_element(Type::Integer(1));
+    let all = match kind.is_tensor() {
+        true => add(module, id, "tt.splat", vec![predicate], kind.clone()),
+        false => predicate,
+    };
+    match operands.get(place).copied() {
+        Some(own) => operands[place] = add(module, id, "arith.andi", vec![own, all], kind),
+        None => operands.push(all),
+    }
+    module.replace_operands(id, operands);
+}
