@@ -19,7 +19,7 @@ use twill_triton::mlir::{FloatKind, Module, Type};
 
 /// The kernel's program, its form checked, its text read back.
 fn program(module: &Module) -> WarpProgram {
-    let program = lower(module, find(module, None).unwrap()).unwrap();
+    let program = lower(module, find(module, None).unwrap(), None).unwrap();
     assert_eq!(twill_codegen::verify::well_formed(&program), Ok(()));
     assert_eq!(program.to_string().parse::<WarpProgram>().unwrap(), program);
     twill_codegen::check(program).unwrap().into_inner()

@@ -25,15 +25,16 @@ use twill_triton::mlir::{FloatKind, Module, OperationId, Type, ValueId};
 /// Registers a thread of the only group: as many as its threads find.
 const REGISTERS: u32 = 255;
 
-/// Bytes of a warp's accumulators up to which four warps hold them: 128 registers a thread.
-const ACCUMULATOR_BYTES: u64 = 4 * 128 * 32 * 4;
+/// Bytes of what a loop carries up to which four warps hold it: 128 registers a thread.
+const HELD_BYTES: u64 = 4 * 128 * 32 * 4;
 
-/// A kernel's warp program of one group, which executes one operation after the other.
+/// A kernel's warp program of one group of so many warps, or of as many as hold what its loops carry, which executes one operation
+/// after the other.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for calls of functions that are not inlined, constants of several numbers, and branches that are not
 /// structured.
-pub fn lower(module: &Module, function: OperationId) -> Result<WarpProgram, Error> {
+pub fn lower(module: &Module, function: OperationId, warps: Option<u32>) -> Result<WarpProgram, Error> {
     let body = module
         .body(function)
         .ok_or_else(|| Error::Defect { place: OperationLocation::of(module, function), what: "a body".into() })?;
@@ -44,7 +45,7 @@ pub fn lower(module: &Module, function: OperationId) -> Result<WarpProgram, Erro
     let group = Group {
         id: GroupId::new(0),
         name: "in_order".into(),
-        warps: warps(module, function),
+        warps: warps.unwrap_or_else(|| usual_warps(module, function)),
         registers: REGISTERS,
         variables: builder.variables,
         cursors: Vec::new(),
@@ -84,16 +85,22 @@ pub fn lower(module: &Module, function: OperationId) -> Result<WarpProgram, Erro
     Ok(program)
 }
 
-/// Four warps, or eight where the largest result of a multiplication is more than four hold well.
-fn warps(module: &Module, function: OperationId) -> u32 {
-    let bytes = |id: OperationId| {
-        let operation = module.operation(id);
-        let result = operation.results.first().filter(|_| operation.name.starts_with("tt.dot"))?;
-        let kind = module.type_of(*result);
-        Some(kind.known_shape()?.iter().product::<u64>() * u64::from(kind.element().scalar_bits()?) / 8)
+/// Four warps, or eight where what a loop carries, or the largest result of a multiplication, is more than four hold well.
+fn usual_warps(module: &Module, function: OperationId) -> u32 {
+    let bytes = |value: &ValueId| {
+        let kind = module.type_of(*value);
+        let elements: u64 = kind.known_shape()?.iter().product();
+        Some(elements * u64::from(kind.element().scalar_bits()?) / 8)
     };
-    let largest = module.walk(function).filter_map(bytes).max().unwrap_or(0);
-    if largest > ACCUMULATOR_BYTES { 8 } else { 4 }
+    let is_pointer = |value: &&ValueId| matches!(module.type_of(**value).element(), Type::Pointer { .. });
+    let held = |id: OperationId| match module.operation(id) {
+        operation if operation.name.starts_with("tt.dot") => operation.results.first().and_then(bytes).unwrap_or(0),
+        operation if operation.name == "scf.for" => {
+            operation.results.iter().filter(|value| !is_pointer(value)).filter_map(bytes).sum()
+        }
+        _ => 0,
+    };
+    if module.walk(function).map(held).max().unwrap_or(0) > HELD_BYTES { 8 } else { 4 }
 }
 
 /// The group's program in the making.

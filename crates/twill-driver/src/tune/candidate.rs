@@ -25,6 +25,7 @@ pub(super) struct Candidate {
 }
 
 /// The schedule of a candidate, and what it is written for.
+#[derive(Clone)]
 pub(super) struct CandidateSpec {
     /// What it is for.
     pub(super) machine: Machine,

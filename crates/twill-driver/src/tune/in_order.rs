@@ -7,6 +7,9 @@ use crate::{Content, DEFAULT_MACHINE, Error, LoweringParameters, Request, Sessio
 use twill_backend::Header;
 use twill_machine::Machine;
 
+/// Warps that are tried where registers do not suffice.
+const MOST_WARPS: u32 = 8;
+
 /// Whether a kernel may be executed in order where it has no pipeline: nothing was asked for that only a pipeline has.
 pub(super) fn is_asked_for(request: &Request, options: &CompileOptions) -> bool {
     let LoweringParameters { loop_index, sub_tiles, programs, retile_loop, .. } = &request.lowering;
@@ -55,8 +58,6 @@ pub(super) fn compile(
     let emitted = |error| Error::Emit { input: input.clone(), error: Box::new(error) };
     let module = twill_triton::mlir::parse(text, &input).map_err(twill_triton::Error::from)?;
     let function = twill_triton::kernel::find(&module, request.lowering.kernel.as_deref())?;
-    let program = twill_codegen::in_order::lower(&module, function).map_err(emitted)?;
-    let program = twill_codegen::check(program).map_err(emitted)?;
     if let Some(why) = why {
         session.observer.note(&format!("{why}\nthe kernel is executed in order instead: one group, no pipeline"));
     }
@@ -76,12 +77,27 @@ pub(super) fn compile(
         granted: 0,
         preferred: false,
     };
-    let lowered = LoweredKernel::new(&spec, program, None).map_err(emitted)?;
-    let mut candidate = Candidate::new(spec, lowered);
-    if let Some(assembler) = assembler
-        && let Assembled::Report(assembly) = assembler.run(&candidate.files(), &input)?
-    {
-        candidate.assembly = Some(assembly);
+    let lowered = |warps: Option<u32>| {
+        let program = twill_codegen::in_order::lower(&module, function, warps).and_then(twill_codegen::check);
+        program.and_then(|program| LoweredKernel::new(&spec, program, None)).map_err(emitted)
+    };
+    let assembled = |warps: Option<u32>| -> Result<Candidate, Error> {
+        let mut candidate = Candidate::new(spec.clone(), lowered(warps)?);
+        if let Some(assembler) = assembler
+            && let Assembled::Report(assembly) = assembler.run(&candidate.files(), &input)?
+        {
+            candidate.assembly = Some(assembly);
+        }
+        Ok(candidate)
+    };
+    let first = assembled(None)?;
+    let has_more = first.lowered.program.groups.iter().all(|group| group.warps < MOST_WARPS);
+    if !first.is_short_of_registers() || !has_more || session.is_stopped() {
+        return Ok(first);
     }
-    Ok(candidate)
+    // Each thread of more warps holds less.
+    match assembled(Some(MOST_WARPS)) {
+        Ok(second) if second.cost() < first.cost() => Ok(second),
+        _ => Ok(first),
+    }
 }
