@@ -10,7 +10,7 @@ use twill_driver::options::{CompileOptions, LimitOptions, LoweringOptions, Model
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit codes: 0 all fit, 1 error, 2 one does not fit (proved), 3 one is not known",
-    after_long_help = "Exit codes: 0 all fit, 1 error, 2 one does not fit (proved), 3 it is not known of one. A kernel fits if twill compile generates one for which Triton's compiler has room (docs/fit.md)."
+    after_long_help = "Exit codes: 0 all fit, 1 error, 2 one does not fit (proved), 3 it is not known of one. A kernel fits if twill compile generates one for which Triton's compiler has room (docs/explain.md)."
 )]
 pub(crate) struct FitArguments {
     /// TTIR of kernels (.ttir); all have the same options.

@@ -1,0 +1,140 @@
+"""Processes that may crash or hang without ending the run."""
+
+import contextlib
+import multiprocessing
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+from .comparing import clock, compare, compile_both
+
+START_SECONDS = 180
+
+TASKS = {"compile": compile_both, "compare": compare, "clock": clock}
+
+
+def serve(pipe, log: str, gpu: bool) -> None:
+    """A process that does tasks until one leaves the GPU broken. It sends the stage it is at, then what came of it."""
+    with open(log, "w") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    if gpu:
+        import torch
+        import triton
+
+        torch.zeros(1, device="cuda")
+        triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
+    pipe.send("ready")
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        while True:
+            task = pipe.recv()
+            try:
+                answer = TASKS[task["task"]](task, pipe.send)
+            except Exception as error:
+                kinds = [kind.__name__ for kind in type(error).__mro__]
+                answer = {"error": describe(error), "refused": "Refused" in kinds}
+            answer["broken"] = gpu and is_broken()
+            pipe.send(answer)
+            if answer["broken"]:
+                os._exit(1)
+
+
+def is_broken() -> bool:
+    """Whether an error stays with this process. Frees memory, too."""
+    import torch
+
+    try:
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()
+    except Exception:
+        return True
+    return False
+
+
+def describe(error: BaseException) -> str:
+    """An error on one line: of CUDA's the first, of compilers' the last."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+    return f"{type(error).__name__}: {lines[0] if 'CUDA' in lines[0] else lines[-1]}"[:300]
+
+
+class Worker:
+    """A process for tasks, started anew after one that crashed, hung or broke the GPU."""
+
+    context = multiprocessing.get_context("spawn")
+
+    def __init__(self, folder: str, gpu: bool):
+        self.gpu, self.process, self.pipe = gpu, None, None
+        self.log = Path(folder) / f"{id(self)}.log"
+        self.log.touch()
+
+    def start(self) -> bool:
+        self.pipe, other = self.context.Pipe()
+        self.process = self.context.Process(target=serve, args=(other, str(self.log), self.gpu), daemon=True)
+        self.process.start()
+        other.close()
+        return self.pipe.poll(START_SECONDS) and self._received() == "ready"
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.join(30)
+            self.process = None
+
+    def _received(self):
+        try:
+            return self.pipe.recv()
+        except (EOFError, OSError):
+            return None
+
+    def ask(self, task: dict, seconds: float) -> dict:
+        """What came of a task; with `error` and `stage` if nothing did. Ends the run if no process starts."""
+        if self.process is None and not self.start():
+            self.stop()
+            raise SystemExit(f"no process starts: {self.complaint()}")
+        with contextlib.suppress(OSError):
+            self.pipe.send(task)
+        stage, end = "start", time.monotonic() + seconds
+        while self.pipe.poll(max(end - time.monotonic(), 0)):
+            answer = self._received()
+            if isinstance(answer, str):
+                stage = answer
+                continue
+            if answer is None:
+                self.process.join(10)
+                answer = {"error": f"crashed ({self.process.exitcode}): {self.complaint()}", "broken": True}
+            elif "PassManager" in answer.get("error", ""):
+                answer["error"] += f": {self.complaint()}"
+            if answer.pop("broken", False):
+                self.stop()
+            return answer | ({"stage": stage} if "error" in answer else {})
+        self.stop()
+        return {"stage": stage, "error": f"nothing within {seconds} s"}
+
+    def complaint(self) -> str:
+        """What the process printed last, an error if there is one."""
+        lines = [line.strip() for line in self.log.read_text(errors="replace").splitlines() if line.strip()] or [""]
+        return ([line for line in lines if "error" in line.lower()] or lines)[-1][:300]
+
+
+def each(tasks: list, work: Callable[[Worker, object], dict], jobs: int, gpu: bool) -> Iterator[dict]:
+    """What `work` makes of each task by a worker, as it comes."""
+    own, workers = threading.local(), []
+
+    def with_worker(task) -> dict:
+        if not hasattr(own, "worker"):
+            own.worker = Worker(logs, gpu)
+            workers.append(own.worker)
+        return work(own.worker, task)
+
+    with tempfile.TemporaryDirectory() as logs, ThreadPoolExecutor(jobs) as pool:
+        try:
+            for done in as_completed([pool.submit(with_worker, task) for task in tasks]):
+                yield done.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+            for worker in workers:
+                worker.stop()
