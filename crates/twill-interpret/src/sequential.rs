@@ -5,7 +5,8 @@ use crate::memory::{Argument, Combination, Launch, Memory, Tensor};
 use crate::value::{Combine, Data, Elementwise, Tile, apply, dot, join, reduce, reduce_by, scan_by, split};
 use std::rc::Rc;
 use twill_triton::Kernel;
-use twill_triton::mlir::{Attribute, BlockId, Module, Operation, OperationId, RETURN_IF, RETURN_UNLESS, Type, ValueId};
+use twill_triton::kernel::{RETURN_IF, RETURN_UNLESS};
+use twill_triton::mlir::{Attribute, BlockId, Module, Operation, OperationId, Type, ValueId};
 
 /// Blocks and iterations of one loop after which a kernel is not believed to end.
 const MOST_BLOCKS: u64 = 1_000_000;

@@ -2,8 +2,11 @@
 
 mod affine;
 mod dimensions;
+mod early_returns;
 mod extract;
 mod grid;
+mod if_conversion;
+mod masked_loads;
 mod matrix;
 mod names;
 mod needs;
@@ -19,6 +22,7 @@ pub use crate::polynomial::{Polynomial, Symbol};
 pub use crate::tile::MatrixTile;
 pub use crate::tile::{Amount, Matrix};
 use crate::tile::{Axes, TileLoop};
+pub use early_returns::{RETURN_IF, RETURN_UNLESS};
 use grid::Differences;
 use twill_graph::showable;
 
@@ -49,9 +53,9 @@ impl Kernel {
         // A text that uses our attributes itself is not taken for our result.
         module.forget("twill.");
         let function = find(&module, name)?;
-        let module = module.with_returns_in_line(function);
-        let module = crate::if_conversion::if_converted(module, function);
-        let module = crate::masked_loads::with_zeros(module, function);
+        let module = early_returns::in_line(module, function);
+        let module = if_conversion::if_converted(module, function);
+        let module = masked_loads::with_zeros(module, function);
         let module = match step {
             Some(step) => crate::retile_loop::with_step(module, function, step)?,
             None => module,
@@ -112,7 +116,7 @@ impl Kernel {
     /// Whether a program may return before its loops.
     pub fn returns_early(&self) -> bool {
         let body = self.module.body(self.function).map_or(&[][..], |block| &self.module.block(block).operations);
-        body.iter().any(|id| matches!(self.module.operation(*id).name.as_str(), mlir::RETURN_IF | mlir::RETURN_UNLESS))
+        body.iter().any(|id| matches!(self.module.operation(*id).name.as_str(), RETURN_IF | RETURN_UNLESS))
     }
 
     /// The kernel's `tt.func`.

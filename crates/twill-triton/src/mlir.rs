@@ -28,7 +28,6 @@ mod build;
 mod constants;
 mod control_flow;
 mod custom;
-mod early_returns;
 mod edit;
 mod error;
 mod functions;
@@ -52,7 +51,6 @@ mod walk;
 
 pub use ast::{Block, BlockId, Definition, Module, Operation, OperationId, Region, RegionId, Use, Value, ValueId};
 pub use attributes::{Attribute, Attributes, FloatValue};
-pub use early_returns::{RETURN_IF, RETURN_UNLESS};
 pub(crate) use edit::NewOperation;
 pub use error::{FileLineColumn, Lookalike, ParseError};
 pub use location::{FilePosition, SourceLocation};

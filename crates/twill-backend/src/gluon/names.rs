@@ -26,3 +26,16 @@ pub(super) fn dtype(element: &Type) -> String {
         other => format!("{other:?}"),
     }
 }
+
+/// A text as a literal of Python: what the source has in it means nothing else.
+pub(super) fn literal(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c.is_ascii_graphic() || c == ' ' => quoted.push(c),
+            c => quoted.push_str(&format!("\\U{:08x}", u32::from(c))),
+        }
+    }
+    quoted + "\""
+}

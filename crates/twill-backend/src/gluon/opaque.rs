@@ -3,7 +3,7 @@
 use super::expression::Names;
 use super::in_order::coalesced;
 use super::layout::Layout;
-use super::names::dtype;
+use super::names::{dtype, literal};
 use super::operation::apply;
 use std::fmt::Write as _;
 use twill_codegen::ir::{CombineRegion, Expression, ExpressionKind, Opaque, VariableId};
@@ -149,6 +149,7 @@ pub(super) fn statement(
         Some(layout) if !e.shape.is_empty() => names.tile(e, &layout),
         _ => of(e),
     };
+    let number = |name: &str| attribute(name).parse::<i64>().unwrap_or(0);
     let flag = |name: &str| if attribute(name) == "true" { "True" } else { "False" };
     match operation.name.as_str() {
         "tt.load" => {
@@ -176,7 +177,7 @@ pub(super) fn statement(
         "tt.dot" => multiplication(names, operation, operands, results),
         "tt.reduce" | "tt.scan" => {
             let reverse = if attribute("reverse") == "true" { ", reverse=True" } else { "" };
-            let axis = attribute("axis");
+            let axis = number("axis");
             // All operands in the layout of the first; scans know no layout of an MMA.
             let layout = match (operation.name.as_str(), operands.first()) {
                 ("tt.scan", Some(e)) => {
@@ -221,7 +222,7 @@ pub(super) fn statement(
         }
         "tt.gather" => {
             let [source, index, ..] = operands else { return unknown(operation) };
-            converted(0, format!("gl.gather({}, {}, {})", of(source), in_result(index), attribute("axis")))
+            converted(0, format!("gl.gather({}, {}, {})", of(source), in_result(index), number("axis")))
         }
         "tt.histogram" => {
             let bins = result(0).and_then(|v| v.shape.first().copied()).unwrap_or(1);
@@ -238,8 +239,9 @@ pub(super) fn statement(
             let mask = mask.first().map_or("scalar(True, gl.int1)".into(), &in_result);
             let (sem, scope) = (ordering(attribute("sem")), scope(attribute("scope")));
             format!(
-                "{} = atomic(\"{kind}\", {}, {}, {mask}, {sem}, {scope})",
+                "{} = atomic({}, {}, {}, {mask}, {sem}, {scope})",
                 to[0],
+                literal(kind),
                 in_result(pointers),
                 in_result(value)
             )
@@ -255,13 +257,13 @@ pub(super) fn statement(
             let types = if let [one] = types.as_slice() { one.clone() } else { format!("({})", types.join(", ")) };
             let inputs: Vec<String> = operands.iter().map(in_result).collect();
             format!(
-                "{} = gl.inline_asm_elementwise({:?}, {:?}, [{}], dtype={types}, is_pure={}, pack={})",
+                "{} = gl.inline_asm_elementwise({}, {}, [{}], dtype={types}, is_pure={}, pack={})",
                 to.join(", "),
-                attribute("asm_string"),
-                attribute("constraints"),
+                literal(attribute("asm_string")),
+                literal(attribute("constraints")),
                 inputs.join(", "),
                 flag("pure"),
-                attribute("packed_element")
+                number("packed_element")
             )
         }
         "tt.descriptor_load" => {
@@ -289,8 +291,8 @@ pub(super) fn statement(
             format!("tma_store({}, [{}], {})", list_of(0..1), list_of(2..all.len()), list_of(1..2))
         }
         "tt.descriptor_reduce" => format!(
-            "tma_reduce_tile(\"{}\", {}, [{}], {})",
-            attribute("kind"),
+            "tma_reduce_tile({}, {}, [{}], {})",
+            literal(attribute("kind")),
             list_of(0..1),
             list_of(2..all.len()),
             list_of(1..2)
@@ -320,12 +322,12 @@ pub(super) fn statement(
             )
         }
         "tt.print" => format!(
-            "print_values({:?}, {}{})",
-            attribute("prefix"),
+            "print_values({}, {}{})",
+            literal(attribute("prefix")),
             flag("hex"),
             all.iter().map(|x| format!(", {x}")).collect::<String>()
         ),
-        "tt.assert" => format!("assert_all({}, {:?})", list_of(0..1), attribute("message")),
+        "tt.assert" => format!("assert_all({}, {})", list_of(0..1), literal(attribute("message"))),
         "gpu.barrier" | "ttg.barrier" | "ttg.local_barrier" => "gl.thread_barrier()".into(),
         // Any value will do.
         "ub.poison" => match (result(0), layout_of(0)) {
@@ -405,13 +407,14 @@ fn caching(operation: &Opaque) -> String {
     match operation.attribute("cache") {
         None | Some("none") => {}
         Some(modifier) => {
-            let _ = write!(text, ", cache_modifier=\".{}\"", modifier.trim_start_matches('.'));
+            let modifier = format!(".{}", modifier.trim_start_matches('.'));
+            let _ = write!(text, ", cache_modifier={}", literal(&modifier));
         }
     }
     match operation.attribute("evict") {
         None | Some("evict_normal") => {}
         Some(policy) => {
-            let _ = write!(text, ", eviction_policy=\"{policy}\"");
+            let _ = write!(text, ", eviction_policy={}", literal(policy));
         }
     }
     text
@@ -436,7 +439,7 @@ fn scope(text: &str) -> &'static str {
 
 fn unknown(operation: &Opaque) -> String {
     // A name that nobody defines stops the compiler: nothing wrong is computed.
-    format!("unknown({:?})", operation.name)
+    format!("unknown({})", literal(&operation.name))
 }
 
 fn list(values: &[u64]) -> String {

@@ -1,6 +1,6 @@
 //! Operations on elements as Gluon source.
 
-use super::names::dtype;
+use super::names::{dtype, literal};
 use crate::form::{Form, comparison, form};
 use twill_codegen::ir::{Elementwise, Opaque};
 use twill_triton::mlir::Type;
@@ -80,7 +80,7 @@ fn from_mlir(opaque: &Opaque, operands: &[String], element: &Type) -> String {
         }
         "tt.clampf" => return format!("clamp_nan({all})"),
         "tt.extern_elementwise" => {
-            return format!("call_libdevice({:?}, {}, {all})", attribute("symbol"), dtype(element));
+            return format!("call_libdevice({}, {}, {all})", literal(attribute("symbol")), dtype(element));
         }
         "arith.cmpi" => format!("icmp{}", attribute("predicate").to_uppercase()),
         "arith.cmpf" => format!("fcmp{}", attribute("predicate").to_uppercase()),
@@ -91,7 +91,7 @@ fn from_mlir(opaque: &Opaque, operands: &[String], element: &Type) -> String {
         "tt.mulhiui" => "umulhi".into(),
         other => other.rsplit('.').next().unwrap_or_default().to_owned(),
     };
-    format!("elementwise({name:?}, {}, {all})", dtype(element))
+    format!("elementwise({}, {}, {all})", literal(&name), dtype(element))
 }
 
 /// With parentheses where it is more than a name, a number or a call.

@@ -5,7 +5,8 @@ use crate::builder::kernel::KernelBuilder;
 use crate::builder::reader::Reader;
 use crate::error::Error;
 use crate::ir::Node;
-use twill_triton::mlir::{OperationId, RETURN_IF, RETURN_UNLESS};
+use twill_triton::kernel::{RETURN_IF, RETURN_UNLESS};
+use twill_triton::mlir::OperationId;
 
 /// Whether an operation ends the program.
 pub(crate) fn is_early_return(name: &str) -> bool {

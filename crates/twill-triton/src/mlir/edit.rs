@@ -52,6 +52,29 @@ impl Module {
         self.operations[id.index()].block = Some(block);
     }
 
+    /// Moves all operations of a block to the end of another.
+    pub(crate) fn append_operations(&mut self, to: BlockId, from: BlockId) {
+        let moved = std::mem::take(&mut self.blocks[from.index()].operations);
+        moved.iter().for_each(|id| self.operations[id.index()].block = Some(to));
+        self.blocks[to.index()].operations.extend(moved);
+    }
+
+    /// Gives an operation another name, and neither successors nor regions.
+    pub(crate) fn rename(&mut self, id: OperationId, name: &str) {
+        let operation = &mut self.operations[id.index()];
+        name.clone_into(&mut operation.name);
+        operation.successors.clear();
+        operation.regions.clear();
+        operation.attributes.forget("operandSegmentSizes");
+    }
+
+    /// Makes a block the only one of its operation's first region.
+    pub(crate) fn keep_only(&mut self, id: OperationId, block: BlockId) {
+        if let Some(region) = self.operation(id).regions.first().copied() {
+            self.regions[region.index()].blocks = vec![block];
+        }
+    }
+
     /// Takes an operation out of its block.
     pub(crate) fn remove(&mut self, id: OperationId) {
         if let Some(block) = self.operations[id.index()].block.take() {
