@@ -11,6 +11,7 @@ mod compile;
 mod compile_blackwell;
 mod compile_blackwell_cuda;
 mod compile_pointers;
+mod coverage;
 mod explain;
 mod fit;
 mod formats;
