@@ -85,13 +85,17 @@ fn by(shape: &[u64]) -> String {
 
 /// Elements, lanes and warps along each dimension, the contiguous one first: as Triton's default layout.
 fn coalesced(shape: &[u64], dimension: usize, vector: u64, warps: u32) -> String {
+    if dimension >= shape.len() {
+        // A number that stands where a tile should: the compiler refuses it.
+        return "None".into();
+    }
     let order: Vec<usize> =
         std::iter::once(dimension).chain((0..shape.len()).rev().filter(|d| *d != dimension)).collect();
     let (mut each, mut lanes, mut groups) = (vec![1; shape.len()], vec![1; shape.len()], vec![1; shape.len()]);
     let (mut lanes_left, mut warps_left) = (32, u64::from(warps));
     for (k, d) in order.iter().enumerate() {
         if k == 0 {
-            each[*d] = vector.min(shape[*d]);
+            each[*d] = vector.min(shape[*d]).max(1);
         }
         let rest = shape[*d] / each[*d];
         let is_last = k + 1 == order.len();

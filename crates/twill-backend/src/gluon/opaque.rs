@@ -136,6 +136,14 @@ pub(super) fn statement(
     let all: Vec<String> = operands.iter().map(of).collect();
     let result = |k: usize| results.get(k).map(|v| &names.group.variables[v.index()]);
     let to: Vec<&str> = results.iter().map(|v| names.variable(*v)).collect();
+    // A text may leave out what an operation makes.
+    let has_effect = matches!(
+        operation.name.as_str(),
+        "tt.store" | "tt.descriptor_store" | "tt.descriptor_reduce" | "tt.print" | "tt.assert"
+    );
+    if to.is_empty() && !has_effect && !operation.name.ends_with("barrier") {
+        return unknown(operation);
+    }
     let shape = |k: usize| list(result(k).map_or(&[][..], |v| &v.shape));
     let attribute = |name: &str| operation.attribute(name).unwrap_or_default();
     let list_of = |range: std::ops::Range<usize>| all.get(range).unwrap_or_default().join(", ");

@@ -13,10 +13,7 @@ mod operation;
 use crate::builder::declarations::parameters;
 use crate::error::Error;
 use crate::ir::names;
-use crate::ir::{
-    Expression, ExpressionKind, Form, Group, Node, Note, Op, TileOrder, TileScheduler, Variable, VariableId,
-    WarpProgram,
-};
+use crate::ir::{Expression, ExpressionKind, Form, Group, Node, Note, Op, Variable, VariableId, WarpProgram};
 use std::collections::{BTreeSet, HashMap};
 use twill_graph::GroupId;
 use twill_triton::OperationLocation;
@@ -55,22 +52,10 @@ pub fn lower(module: &Module, function: OperationId, warps: Option<u32>) -> Resu
         end: Vec::new(),
     };
     let mut program = WarpProgram {
-        name: names::identifier(module.function_name(function).unwrap_or("kernel")),
         parameters: parameters(module, function),
         descriptors: crate::builder::descriptors::of_parameters(module, function),
-        buffers: Vec::new(),
-        barriers: Vec::new(),
-        named_barriers: Vec::new(),
-        loops: Vec::new(),
         groups: vec![group],
-        tile_scheduler: TileScheduler {
-            persistent: false,
-            wave_sync: false,
-            cta_coarsening: [1; 3],
-            order: TileOrder::Linear,
-        },
-        cluster: None,
-        trace: None,
+        ..WarpProgram::empty(names::identifier(module.function_name(function).unwrap_or("kernel")))
     };
     if let Some((name, why)) =
         program.parameters.iter().find_map(|p| Some((p.name.clone(), names::refused(&program, &p.name)?)))

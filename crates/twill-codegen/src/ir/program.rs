@@ -1,7 +1,7 @@
 //! Warp programs of a whole kernel: what each warp group does, from its first instruction to its
 //! last, as plain data that the printers and the protocol checker read alike.
 
-use super::{BarrierId, BufferId, DescriptorId, TileScheduler, VariableId};
+use super::{BarrierId, BufferId, DescriptorId, TileOrder, TileScheduler, VariableId};
 use crate::ir::Node;
 use crate::ir::Trace;
 use twill_graph::{GroupId, Source};
@@ -136,6 +136,28 @@ pub struct Buffer {
 }
 
 impl WarpProgram {
+    /// A program without parameters, storage or groups, one CTA for each program of the grid.
+    pub fn empty(name: String) -> WarpProgram {
+        WarpProgram {
+            name,
+            parameters: Vec::new(),
+            descriptors: Vec::new(),
+            buffers: Vec::new(),
+            barriers: Vec::new(),
+            named_barriers: Vec::new(),
+            loops: Vec::new(),
+            groups: Vec::new(),
+            tile_scheduler: TileScheduler {
+                persistent: false,
+                wave_sync: false,
+                cta_coarsening: [1; 3],
+                order: TileOrder::Linear,
+            },
+            cluster: None,
+            trace: None,
+        }
+    }
+
     /// Whether one group executes one operation after the other ([`in_order`](crate::in_order)).
     pub fn is_in_order(&self) -> bool {
         self.loops.is_empty() && self.groups.len() == 1

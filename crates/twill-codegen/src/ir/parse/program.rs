@@ -7,24 +7,7 @@ use twill_graph::Source;
 impl Reader<'_> {
     pub(super) fn program(&mut self) -> Read<WarpProgram> {
         self.expect_word("warp_program")?;
-        let mut program = WarpProgram {
-            name: self.word()?.to_owned(),
-            parameters: Vec::new(),
-            descriptors: Vec::new(),
-            buffers: Vec::new(),
-            barriers: Vec::new(),
-            named_barriers: Vec::new(),
-            loops: Vec::new(),
-            groups: Vec::new(),
-            tile_scheduler: TileScheduler {
-                persistent: false,
-                wave_sync: false,
-                cta_coarsening: [1; 3],
-                order: TileOrder::Linear,
-            },
-            cluster: None,
-            trace: None,
-        };
+        let mut program = WarpProgram::empty(self.word()?.to_owned());
         self.expect("{")?;
         while !self.accept("}") {
             let keyword = self.word()?;
