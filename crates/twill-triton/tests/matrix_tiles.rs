@@ -115,7 +115,6 @@ fn what_is_not_proved_is_read_through_pointers() {
         ("one column more", COMPARE, "%a_38 = arith.cmpi sle, %a_ptrs_13, %a_37 :"),
         ("from the end", COMPARE, "%a_38 = arith.cmpi sgt, %a_ptrs_13, %a_37 :"),
         ("a bound of the sum", IN_M, "%sum = arith.addi %M, %N : i32\n%in_m = tt.splat %sum :"),
-        ("ones elsewhere", "%cst_0 = arith.constant dense<0.0", "%cst_0 = arith.constant dense<1.0"),
         ("volatile", LOAD, "tt.load %a_ptrs_34, %a_41, %cst_0 {isVolatile = true} :"),
         ("pointers slower than masks", "%cst_1 = arith.constant dense<64>", "%cst_1 = arith.constant dense<32>"),
         ("every other column", COLUMNS, "%a_ptrs_15 = tt.broadcast %even :"),
@@ -139,6 +138,15 @@ fn what_is_not_proved_is_read_through_pointers() {
     }
     let longer = [("step %c64_i32", "step %c128_i32")];
     assert_eq!(recognized(&longer), [false, false], "masks faster than pointers");
+}
+
+#[test]
+fn ones_elsewhere_are_selected_after_a_load_of_zeros() {
+    let ones = [("%cst_0 = arith.constant dense<0.0", "%cst_0 = arith.constant dense<1.0")];
+    assert_eq!(recognized(&ones), [true, true]);
+    let kernel = gemm(&ones);
+    let operations: Vec<&str> = kernel.loops()[0].operations().iter().map(|op| op.label()).collect();
+    assert_eq!(operations, ["and", "load", "select", "load", "dot"]);
 }
 
 #[test]

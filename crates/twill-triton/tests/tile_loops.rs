@@ -337,25 +337,29 @@ fn functions_of_libraries_without_effects_are_operations() {
 }
 
 #[test]
-fn branches_around_tiles_are_refused_and_those_around_scalars_are_not() {
-    let branch = |kind: &str, value: &str| {
+fn branches_become_selects_and_those_with_multiplications_are_refused() {
+    let branch = |kind: &str, inside: &str, value: &str| {
         format!(
             "{LOAD} %small = arith.cmpi slt, %i, %n : i32
       %y = scf.if %small -> ({kind}) {{
-        scf.yield {value} : {kind}
+        {inside} scf.yield {value} : {kind}
       }} else {{
         scf.yield {value} : {kind}
       }}"
         )
     };
-    let tiles = format!("{}\n %q = arith.addf %sum, %y : {TILE}", branch(TILE, "%x"));
+    let sum = format!("\n %q = arith.addf %sum, %y : {TILE}");
+    let tiles = branch(TILE, "", "%x") + &sum;
+    let lines = listing("%sum = %zero", &tiles, &format!("%q : {TILE}"));
+    assert_eq!(lines[1..], ["y = select x, x : 128x64xf32", "q = add q[-1], y : 128x64xf32"]);
+    let product = format!("%p = tt.dot %x, %w, %x : tensor<128x64xf16> * tensor<64x64xf16> -> {TILE}\n");
     assert_eq!(
-        message("%sum = %zero", &tiles, &format!("%q : {TILE}")),
+        message("%sum = %zero", &(branch(TILE, &product, "%x") + &sum), &format!("%q : {TILE}")),
         "k.ttir:14: `scf.if`: control flow around tile operations inside the loop is not supported; select values with tl.where, or split the loop into one loop for each case"
     );
     let scalars = format!(
         "{}\n %t = tt.splat %y : f32 -> {TILE}\n %u = arith.mulf %x, %t : {TILE}\n %q = arith.addf %sum, %u : {TILE}",
-        branch("f32", "%s")
+        branch("f32", "", "%s")
     );
     let lines = listing("%sum = %zero", &scalars, &format!("%q : {TILE}"));
     assert_eq!(lines[1], "u = multiply x : 128x64xf32");

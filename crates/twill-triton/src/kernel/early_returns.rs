@@ -10,6 +10,11 @@ pub const RETURN_IF: &str = "twill.return_if";
 /// Ends the program unless its operand holds.
 pub const RETURN_UNLESS: &str = "twill.return_unless";
 
+/// Whether an operation of this name may end the program.
+pub fn is_early_return(name: &str) -> bool {
+    name == RETURN_IF || name == RETURN_UNLESS
+}
+
 /// The module with a function brought to one block; as it is where that cannot be.
 pub(super) fn in_line(module: Module, function: OperationId) -> Module {
     let mut changed = module.clone();

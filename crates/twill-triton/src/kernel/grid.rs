@@ -7,11 +7,13 @@
 use crate::mlir::{ForLoop, Module, OperationId, ValueId};
 use crate::tile::{Axes, Axis};
 
+use super::early_returns::is_early_return;
+
 /// For every value of a module the axes along which programs differ in it.
 #[derive(Clone, Debug)]
 pub(super) struct Differences {
     axes: Vec<Axes>,
-    /// Where programs part ways between blocks.
+    /// Where programs part ways between blocks, or one of them returns.
     branches: Axes,
 }
 
@@ -72,6 +74,8 @@ impl Differences {
             for block in region.into_iter().flat_map(|region| module.region(region).blocks.iter().skip(1)) {
                 changed |= self.add_all(&module.block(*block).arguments, axes);
             }
+        }
+        if operation.successors.len() > 1 || is_early_return(&operation.name) {
             self.branches = self.branches.union(axes);
         }
         changed

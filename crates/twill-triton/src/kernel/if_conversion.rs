@@ -107,7 +107,11 @@ fn convert(module: &mut Module, id: OperationId) {
     if let [then, otherwise] = yielded.as_slice() {
         for ((result, a), b) in results.into_iter().zip(then.clone()).zip(otherwise.clone()) {
             let kind = module.type_of(result).clone();
-            let selected = add(module, id, "arith.select", vec![condition, a, b], kind);
+            let name = module.value(result).name.clone();
+            let operands = vec![condition, a, b];
+            let select =
+                NewOperation { name: "arith.select", operands, attributes: Vec::new(), result: (kind, &name), like: id };
+            let selected = module.insert_before(id, select);
             module.replace_uses(result, selected);
         }
     }
