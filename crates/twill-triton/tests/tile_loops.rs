@@ -352,7 +352,7 @@ fn branches_become_selects_and_those_with_multiplications_are_refused() {
     let tiles = branch(TILE, "", "%x") + &sum;
     let lines = listing("%sum = %zero", &tiles, &format!("%q : {TILE}"));
     assert_eq!(lines[1..], ["y = select x, x : 128x64xf32", "q = add q[-1], y : 128x64xf32"]);
-    let product = format!("%p = tt.dot %x, %w, %x : tensor<128x64xf16> * tensor<64x64xf16> -> {TILE}\n");
+    let product = format!("%product = tt.dot %x, %w, %x : tensor<128x64xf16> * tensor<64x64xf16> -> {TILE}\n");
     assert_eq!(
         message("%sum = %zero", &(branch(TILE, &product, "%x") + &sum), &format!("%q : {TILE}")),
         "k.ttir:14: `scf.if`: control flow around tile operations inside the loop is not supported; select values with tl.where, or split the loop into one loop for each case"
