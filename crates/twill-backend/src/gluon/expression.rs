@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use twill_codegen::Iteration;
 use twill_codegen::ir::Elementwise;
 use twill_codegen::ir::Group;
-use twill_codegen::ir::{Expression, ExpressionKind};
+use twill_codegen::ir::{Expression, ExpressionKind, IterationNumber};
 use twill_codegen::ir::{Slot, VariableId, WarpProgram};
 use twill_triton::mlir::Type;
 
@@ -98,6 +98,10 @@ impl Names<'_> {
             }
             ExpressionKind::ProgramCount(axis) => {
                 format!("programs_{}", ["x", "y", "z"].get(*axis as usize).copied().unwrap_or("x"))
+            }
+            // The trip count may be a number of Python's, which has no type.
+            ExpressionKind::Iteration(IterationNumber { index, iteration: iteration @ Iteration::End(_) }) => {
+                format!("gl.to_tensor({})", self.iteration(*index, *iteration))
             }
             ExpressionKind::Iteration(number) => self.iteration(number.index, number.iteration),
             ExpressionKind::Integer(n) if self.in_order => {

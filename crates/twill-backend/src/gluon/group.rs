@@ -3,6 +3,7 @@
 use super::expression::Names;
 use super::layout::{Layout, Reach, inlined, of_variables};
 use super::names::dtype;
+use super::operation::is_number;
 use super::names::parameter;
 use super::source::group_arguments;
 use super::tensor_memory;
@@ -270,7 +271,12 @@ impl<'a> Printer<'a> {
                 if name == text {
                     return;
                 }
-                format!("{name} = {text}")
+                let is_trip_count = self.group.trips.contains(&Some(*to));
+                match value.shape.is_empty() && !is_trip_count && is_number(&text) {
+                    // Else it were a number of Python's, which has no type.
+                    true => format!("{name} = gl.to_tensor({text}).to({})", dtype(&value.element)),
+                    false => format!("{name} = {text}"),
+                }
             }
             Op::Copy { to, from } => format!("{} = {}", self.names.variable(*to), self.names.variable(*from)),
             Op::Wgmma { to, left, right, accumulator } => self.mma(*to, left, right, *accumulator),

@@ -15,15 +15,12 @@ pub(super) fn apply(operation: &Elementwise, operands: &[String], element: &Type
     };
     let first = || operands.first().map_or("0", String::as_str);
     // A number of Python's has no type to change.
-    let typed = || match first() {
-        x if x.parse::<i128>().is_ok() => format!("gl.to_tensor({x})"),
-        x => nested(x),
-    };
+    let typed = || if is_number(first()) { format!("gl.to_tensor({})", first()) } else { nested(first()) };
     // The TTIR's integers have no sign; those of Gluon's that are generated do, but for these operations.
     let without_sign = |symbol: &str| {
-        let unsigned = |x: &String| match x.parse::<i128>() {
-            Ok(_) => format!("unsigned(gl.to_tensor({x}))"),
-            Err(_) => format!("unsigned({x})"),
+        let unsigned = |x: &String| match is_number(x) {
+            true => format!("unsigned(gl.to_tensor({x}))"),
+            false => format!("unsigned({x})"),
         };
         operands.iter().map(unsigned).collect::<Vec<_>>().join(&format!(" {symbol} "))
     };
@@ -37,7 +34,7 @@ pub(super) fn apply(operation: &Elementwise, operands: &[String], element: &Type
         Form::Division => two("/"),
         // Two numbers of Python's are divided by Python, which rounds down; the kernel rounds to 0.
         Form::Quotient { gluon, .. } => match operands {
-            [a, b] if [a, b].iter().all(|x| x.parse::<i128>().is_ok()) => format!("gl.to_tensor({a}) {gluon} {b}"),
+            [a, b] if is_number(a) && is_number(b) => format!("gl.to_tensor({a}) {gluon} {b}"),
             _ => two(gluon),
         },
         Form::Unsigned { gluon, .. } => signed(without_sign(gluon)),
@@ -92,6 +89,12 @@ fn from_mlir(opaque: &Opaque, operands: &[String], element: &Type) -> String {
         other => other.rsplit('.').next().unwrap_or_default().to_owned(),
     };
     format!("elementwise({}, {}, {all})", literal(&name), dtype(element))
+}
+
+/// Whether Python computes a text itself: it has numbers and operators, but no names.
+pub(super) fn is_number(text: &str) -> bool {
+    let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.').filter(|word| !word.is_empty());
+    words.all(|word| word.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// With parentheses where it is more than a name, a number or a call.

@@ -87,6 +87,8 @@ pub(crate) struct GroupBuilder {
     pub note: Note,
     /// Left operands that are held in registers through the loops.
     pub held: HashMap<OuterKey, VariableId>,
+    /// Left operands that are computed before the loops, for results with so many columns.
+    pub left_operands: HashMap<(OuterKey, u64), VariableId>,
     /// Other names of operands that MMAs still read, the same in every iteration.
     pub in_use: HashMap<VariableId, Vec<VariableId>>,
     /// Storage of tiles of before the loops that results were put in.
@@ -119,6 +121,7 @@ impl GroupBuilder {
             ending: false,
             note: Note::default(),
             held: HashMap::new(),
+            left_operands: HashMap::new(),
             in_use: HashMap::new(),
             staged: Vec::new(),
             trips: vec![None; loops],

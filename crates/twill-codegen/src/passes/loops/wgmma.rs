@@ -3,8 +3,9 @@
 use crate::builder::group::{InFlightMma, shifted};
 use crate::builder::reader::slice_of;
 use crate::error::Error;
-use crate::ir::Moment;
 use crate::ir::Op;
+use crate::ir::names;
+use crate::ir::{Moment, Node, Note};
 use crate::ir::Region;
 use crate::ir::{Expression, ExpressionKind};
 use crate::ir::{Form, Operand, Slot, VariableId};
@@ -270,12 +271,8 @@ impl LoopBuilder<'_, '_> {
             return Ok(segments);
         }
         if along == 1 && left_columns > 0 {
-            let value = self.reader.value(value, region, program, Some((index, iteration)))?;
-            let form = Form::LeftOperand { columns: left_columns };
-            let to = self.reader.group.variable("left", &value.shape, value.element.clone(), form);
-            self.reader.group.act(Op::Let { to, value });
-            let operand = Operand::Registers(to);
-            return Ok(vec![Segment { start: 0, extent: region.extents[1], operand }]);
+            let operand = self.computed_before(id, value, region, program, left_columns)?;
+            return Ok(vec![Segment { start: 0, extent: region.extents[1], operand: Operand::Registers(operand) }]);
         }
         Err(self.reader.lowering.unsupported(
             id,
@@ -318,9 +315,36 @@ impl LoopBuilder<'_, '_> {
         let to = self.reader.group.variable(&format!("{stem}_held"), &part.extents, element.clone(), form);
         self.reader.group.define(to, 0);
         let value = Expression { kind: ExpressionKind::FromShared(slot), shape: part.extents.clone(), element };
-        let node = crate::ir::Node::Op(Op::Let { to, value }, crate::ir::Note::default());
+        let node = Node::Op(Op::Let { to, value }, Note::default());
         self.reader.group.sections[0].push(node);
         self.reader.group.held.insert(key, to);
+        Ok(to)
+    }
+
+    /// A tile that is computed before the loop and is a left operand in every iteration: it is brought into the form for that once.
+    fn computed_before(
+        &mut self,
+        id: OperationId,
+        value: ValueId,
+        region: &Region,
+        program: Option<u32>,
+        columns: u64,
+    ) -> Result<VariableId, Error> {
+        let key = ((value, region.clone(), program), columns);
+        if let Some(known) = self.reader.group.left_operands.get(&key).copied() {
+            return Ok(known);
+        }
+        let tile = self.reader.value(value, region, program, None)?;
+        let section = self.reader.group.section_of(&tile);
+        if section > self.index {
+            return Err(self.reader.lowering.defect(id, "a left operand of before the loop"));
+        }
+        let stem = names::of_value(self.reader.lowering.module, value);
+        let form = Form::LeftOperand { columns };
+        let to = self.reader.group.variable(&format!("{stem}_left"), &tile.shape, tile.element.clone(), form);
+        self.reader.group.define(to, section);
+        self.reader.group.place(section, Node::Op(Op::Let { to, value: tile }, Note::default()));
+        self.reader.group.left_operands.insert(key, to);
         Ok(to)
     }
 
