@@ -31,6 +31,11 @@ impl Layout {
     pub fn blocked(rank: usize, warps: u32) -> Layout {
         Layout::Blocked { rank, warps }
     }
+
+    /// A thread has neighbours along the last dimension.
+    pub fn neighbours(shape: &[u64], elements: u64, warps: u32) -> Layout {
+        Layout::Coalesced { shape: shape.to_vec(), dimension: shape.len().saturating_sub(1), vector: elements, warps }
+    }
 }
 
 /// How far a layout reaches from a tile to what it is combined with.
@@ -51,6 +56,7 @@ pub(crate) fn of_variables(group: &Group, reach: Reach) -> Vec<Option<Layout>> {
 pub(crate) fn of_other_variables(group: &Group, reach: Reach, chosen: &[Option<Layout>]) -> Vec<Option<Layout>> {
     let fixed = |v: &twill_codegen::ir::Variable| match v.form {
         Form::Any | Form::Pointers { .. } => None,
+        Form::Neighbours { elements } => Some(Layout::neighbours(&v.shape, elements, group.warps)),
         Form::Accumulator { columns } => Some(Layout::Accumulator(columns)),
         Form::LeftOperand { columns } => {
             Some(Layout::LeftOperand { columns, bits: v.element.scalar_bits().unwrap_or(16) })

@@ -25,6 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod axis_info;
 mod contract;
 mod cta_coarsening;
 mod error;
@@ -39,6 +40,7 @@ pub mod retile_loop;
 mod sub_tile;
 pub mod tile;
 
+pub use axis_info::{Access, AxisInfo, AxisInfos};
 pub use contract::contract;
 pub use cta_coarsening::{CtaCoarsening, coarsening};
 pub use error::{Error, OperationLocation};

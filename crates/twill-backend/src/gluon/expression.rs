@@ -183,7 +183,16 @@ impl Names<'_> {
                 format!("gl.expand_dims({}, {axis})", self.part(x, &inner, false))
             }
             ExpressionKind::Transpose(order, x) => {
-                let inner = infer(x, &self.layouts).unwrap_or_else(|| self.default_layout(x));
+                let turned = match want {
+                    Layout::Coalesced { shape, dimension, vector, warps } if order == &[1, 0] => Some(Layout::Coalesced {
+                        shape: shape.iter().rev().copied().collect(),
+                        dimension: 1 - dimension.min(&1),
+                        vector: *vector,
+                        warps: *warps,
+                    }),
+                    _ => None,
+                };
+                let inner = infer(x, &self.layouts).or(turned).unwrap_or_else(|| self.default_layout(x));
                 format!(
                     "gl.convert_layout(gl.permute({}, {order:?}), {})",
                     self.part(x, &inner, false),

@@ -312,14 +312,25 @@ impl<'a> Printer<'a> {
                     self.names.slot(to)
                 )
             }
-            Op::CpAsync { pointers, mask, to, full } => {
+            Op::CpAsync { pointers, mask, elements, to, full } => {
                 let barrier = to.at.map(|at| self.barrier(*full, at)).unwrap_or_default();
-                let layout = Layout::blocked(pointers.shape.len(), self.group.warps);
-                let mask = mask.as_ref().map_or(String::new(), |m| format!(", mask={}", self.names.tile(m, &layout)));
+                let layout = Layout::neighbours(&pointers.shape, *elements, self.group.warps);
+                // What was proved of the TTIR: that of the same expression here the compiler may not see.
+                let along = |last: u64| {
+                    let mut each = vec![1; pointers.shape.len()];
+                    each.last_mut().into_iter().for_each(|each| *each = last);
+                    format!("{each:?}")
+                };
+                let element = &self.kernel.buffers[to.buffer.index()].element;
+                let bytes = elements * u64::from(element.scalar_bits().unwrap_or(8)) / 8;
+                let mask = mask.as_ref().map_or(String::new(), |m| {
+                    format!(", mask=gl.max_constancy({}, {})", self.names.tile(m, &layout), along(*elements))
+                });
+                let pointers = self.names.tile(pointers, &layout);
+                let (contiguous, aligned) = (along(*elements), along(bytes));
                 format!(
-                    "async_copy.async_copy_global_to_shared({}, {}{mask})\nasync_copy.mbarrier_arrive(bars.index({barrier}), increment_count=False)",
+                    "async_copy.async_copy_global_to_shared({}, gl.max_contiguous(gl.multiple_of({pointers}, {aligned}), {contiguous}){mask})\nasync_copy.mbarrier_arrive(bars.index({barrier}), increment_count=False)",
                     self.names.slot(to),
-                    self.names.tile(pointers, &layout)
                 )
             }
             Op::LocalStore { value, to } if self.kernel.buffers[to.buffer.index()].is_tensor() => {

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 use twill_graph::{GroupId, GroupRole, OpId};
 use twill_triton::mlir::{BlockId, Definition, Module, OperationId, Type, ValueId};
 use twill_triton::tile::{TileOpKind, Transfer};
-use twill_triton::{Kernel, OperationLocation};
+use twill_triton::{AxisInfos, Kernel, OperationLocation};
 
 /// Warps of a group whose threads copy tiles.
 const COPYING_WARPS: u32 = 4;
@@ -65,7 +65,9 @@ impl<'a> KernelBuilder<'a> {
                 what: "a body".into(),
             });
         };
-        let facts: Option<Vec<LoopFacts<'_>>> = loops.iter().map(|l| LoopFacts::new(module, *l, options)).collect();
+        let infos = AxisInfos::new(module, kernel.function());
+        let facts: Option<Vec<LoopFacts<'_>>> =
+            loops.iter().map(|l| LoopFacts::new(module, &infos, *l, options)).collect();
         let loops = facts.unwrap_or_default();
         let program = WarpProgram {
             name: names::identifier(kernel.name()),

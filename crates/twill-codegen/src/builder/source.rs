@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use twill_check::Verified;
 use twill_graph::{GroupId, OpId, Problem, Schedule};
 use twill_triton::mlir::{ForLoop, Module, OperationId, ValueId};
-use twill_triton::tile::{self, Role, TileId, TileLoop, TileOpKind, TileOperation};
-use twill_triton::{Lowered, Stands};
+use twill_triton::tile::{self, Role, TileId, TileLoop, TileOpKind, TileOperation, Transfer};
+use twill_triton::{Access, AxisInfos, Lowered, Stands};
 
 /// A loop that was lowered and scheduled.
 #[derive(Clone, Copy, Debug)]
@@ -48,10 +48,17 @@ pub(crate) struct LoopFacts<'a> {
     pub sums: HashMap<OpId, crate::builder::planned::CarriedSum>,
     /// The graph's operation for an operation on tiles.
     pub ops: HashMap<TileId, OpId>,
+    /// How threads move what the pointers of a load point to.
+    accesses: HashMap<OpId, Access>,
 }
 
 impl<'a> LoopFacts<'a> {
-    pub fn new(module: &'a Module, one: ScheduledLoop<'a>, options: &crate::options::Options) -> Option<LoopFacts<'a>> {
+    pub fn new(
+        module: &'a Module,
+        infos: &AxisInfos<'_>,
+        one: ScheduledLoop<'a>,
+        options: &crate::options::Options,
+    ) -> Option<LoopFacts<'a>> {
         let programs = options.programs.is_some();
         let tiles = &one.lowered.tiles;
         let parts = module.for_loop(tiles.statement())?;
@@ -67,12 +74,18 @@ impl<'a> LoopFacts<'a> {
             to_shared: HashMap::new(),
             sums: HashMap::new(),
             ops: HashMap::new(),
+            accesses: HashMap::new(),
         };
         for (op, stands) in one.problem.graph().op_ids().zip(facts.stands_for) {
             match *stands {
                 Stands::Tile(id) => {
                     facts.ops.insert(id, op);
                     let operation = tiles.operation(id);
+                    if let (TileOpKind::Load(Transfer::Pointer), Some(load)) = (&operation.kind, operation.statements.last())
+                        && let [pointers, rest @ ..] = module.operation(*load).operands.as_slice()
+                    {
+                        facts.accesses.insert(op, infos.access(*pointers, rest.first().copied()));
+                    }
                     if let (Some(value), Some(_)) = (value_of(module, operation), operation.result) {
                         let program = if programs { operation.sub_tile } else { None };
                         let region = facts.region(module, operation);
@@ -127,11 +140,29 @@ impl<'a> LoopFacts<'a> {
         self.tile_operation(op).is_some_and(|o| matches!(o.kind, TileOpKind::Load(_)))
     }
 
-    /// Whether TMA puts the tile that an operation loads transposed into shared memory, as its matrix lies.
+    /// Whether the tile that an operation loads is put transposed into shared memory, as it lies in global memory.
     pub fn is_turned(&self, op: OpId) -> bool {
-        let load = self.tile_operation(op).and_then(|o| o.statements.last());
-        load.and_then(|id| self.tiles.matrix_tile(*id)).is_some_and(|tile| tile.transposed)
+        let Some(tile) = self.tile_operation(op) else { return false };
+        match self.accesses.get(&op) {
+            Some(access) => access.dimension == 0 && tile.result.is_some_and(|r| self.tiles.tile(r).shape.len() == 2),
+            None => tile.statements.last().and_then(|id| self.tiles.matrix_tile(*id)).is_some_and(|tile| tile.transposed),
+        }
     }
+
+    /// How threads move what the pointers of a load point to; none for other operations.
+    pub fn access(&self, op: OpId) -> Option<Access> {
+        self.accesses.get(&op).copied()
+    }
+
+    /// Whether threads load a tile through registers: `cp.async` copies no less than [`Self::LEAST_COPIED`].
+    pub fn loads_through_registers(&self, module: &Module, op: OpId) -> bool {
+        let value = self.tile_operation(op).and_then(|tile| value_of(module, tile));
+        let bits = value.and_then(|value| module.type_of(value).element().scalar_bits()).map_or(0, u64::from);
+        self.access(op).is_some_and(|access| access.elements * bits < 8 * Self::LEAST_COPIED)
+    }
+
+    /// Bytes that `cp.async` copies at least (PTX ISA, `cp.async`: 4, 8 or 16).
+    const LEAST_COPIED: u64 = 4;
 
     /// Which carried value an argument of the body is.
     pub fn carried(&self, value: ValueId) -> Option<usize> {

@@ -6,7 +6,6 @@
 //! nothing to prove of its barriers: it has none.
 
 mod combine;
-mod contiguity;
 mod control_flow;
 mod operation;
 
@@ -16,7 +15,7 @@ use crate::ir::names;
 use crate::ir::{Expression, ExpressionKind, Form, Group, Node, Note, Op, Variable, VariableId, WarpProgram};
 use std::collections::{BTreeSet, HashMap};
 use twill_graph::GroupId;
-use twill_triton::OperationLocation;
+use twill_triton::{AxisInfos, OperationLocation};
 use twill_triton::mlir::{FloatKind, Module, OperationId, Type, ValueId};
 
 /// Registers a thread of the only group: as many as its threads find.
@@ -35,8 +34,15 @@ pub fn lower(module: &Module, function: OperationId, warps: Option<u32>) -> Resu
     let body = module
         .body(function)
         .ok_or_else(|| Error::Defect { place: OperationLocation::of(module, function), what: "a body".into() })?;
-    let mut builder =
-        Builder { module, function, variables: Vec::new(), taken: BTreeSet::new(), values: HashMap::new(), blocks: 0 };
+    let mut builder = Builder {
+        module,
+        function,
+        axis_infos: AxisInfos::new(module, function),
+        variables: Vec::new(),
+        taken: BTreeSet::new(),
+        values: HashMap::new(),
+        blocks: 0,
+    };
     let mut nodes = Vec::new();
     builder.blocks(body, &mut nodes)?;
     let group = Group {
@@ -92,6 +98,7 @@ fn usual_warps(module: &Module, function: OperationId) -> u32 {
 struct Builder<'m> {
     module: &'m Module,
     function: OperationId,
+    axis_infos: AxisInfos<'m>,
     variables: Vec<Variable>,
     taken: BTreeSet<String>,
     values: HashMap<ValueId, Expression>,
@@ -105,8 +112,10 @@ impl Builder<'_> {
         let kind = self.module.type_of(value);
         let shape = kind.known_shape().unwrap_or_default();
         let stem = names::of_value(self.module, value);
-        let form = match contiguity::contiguous_dimension(self.module, value) {
-            Some(dimension) if matches!(kind.element(), Type::Pointer { .. }) => Form::Pointers { dimension },
+        let form = match kind.element() {
+            Type::Pointer { .. } if kind.is_tensor() => {
+                self.axis_infos.order(value).first().map_or(Form::Any, |d| Form::Pointers { dimension: *d })
+            }
             _ => Form::Any,
         };
         let id = self.variable(&stem, shape, kind.element().clone());

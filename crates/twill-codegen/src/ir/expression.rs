@@ -119,6 +119,33 @@ impl Expression {
         Expression::apply(operation, vec![left, right])
     }
 
+    /// A tile of two dimensions with its rows and columns changed in what it is made of; a scalar is as it was.
+    pub fn turned(self) -> Expression {
+        let Expression { kind, mut shape, element } = self;
+        if shape.len() != 2 {
+            return Expression { kind, shape, element };
+        }
+        let turn = |x: Box<Expression>| Box::new(x.turned());
+        let kind = match kind {
+            ExpressionKind::Apply { operation, operands } => {
+                ExpressionKind::Apply { operation, operands: operands.into_iter().map(Expression::turned).collect() }
+            }
+            ExpressionKind::Broadcast(x) => ExpressionKind::Broadcast(turn(x)),
+            ExpressionKind::ExpandDims(axis, x) => ExpressionKind::ExpandDims(1 - axis.min(1), x),
+            ExpressionKind::Load { pointers, mask, other } => {
+                ExpressionKind::Load { pointers: turn(pointers), mask: mask.map(turn), other: other.map(turn) }
+            }
+            ExpressionKind::Transpose(order, x) if order == [1, 0] => return *x,
+            kind @ (ExpressionKind::Integer(_) | ExpressionKind::Float(_)) => kind,
+            other => {
+                let whole = Expression { kind: other, shape: shape.clone(), element: element.clone() };
+                ExpressionKind::Transpose(vec![1, 0], Box::new(whole))
+            }
+        };
+        shape.reverse();
+        Expression { kind, shape, element }
+    }
+
     /// Visits it and all that it is made of.
     pub fn walk(&self, visit: &mut impl FnMut(&Expression)) {
         visit(self);

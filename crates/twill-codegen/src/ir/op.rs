@@ -177,6 +177,8 @@ pub enum Op {
         pointers: Expression,
         /// Which to copy; elsewhere zeros are put.
         mask: Option<Expression>,
+        /// Neighbours along the last dimension that a thread copies at once.
+        elements: u64,
         /// Where to.
         to: Slot,
         /// Signalled when it is there.

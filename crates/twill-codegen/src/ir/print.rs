@@ -172,6 +172,7 @@ impl Text<'_> {
                 Form::Any => String::new(),
                 Form::Accumulator { columns } => format!(" accumulator({columns})"),
                 Form::LeftOperand { columns } => format!(" left_operand({columns})"),
+                Form::Neighbours { elements } => format!(" neighbours({elements})"),
                 Form::Pointers { dimension } => format!(" pointers({dimension})"),
             };
             writeln!(f, "    variable {} {} : {}{form}", self.variable(VariableId::at(k)), list(&v.shape), v.element)?;

@@ -295,6 +295,11 @@ pub enum Form {
         /// Columns of the result.
         columns: u64,
     },
+    /// A thread has this many neighbours along the last dimension.
+    Neighbours {
+        /// How many.
+        elements: u64,
+    },
     /// Neighbours along a dimension point to neighbours in memory.
     Pointers {
         /// The dimension.

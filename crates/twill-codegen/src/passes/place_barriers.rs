@@ -51,7 +51,10 @@ fn guard(builder: &mut KernelBuilder<'_>, index: usize, id: StepsBufferId) {
                 || signalled_by_unit(&facts.program.warps, value.op, id) && !facts.is_load(value.op);
             let arrival = if is_tma(facts, value.op) || by_unit {
                 Arrival::Unit
-            } else if facts.is_load(value.op) && !matches!(buffer.kind, BufferKind::Order(_)) {
+            } else if facts.is_load(value.op)
+                && !matches!(buffer.kind, BufferKind::Order(_))
+                && !facts.loads_through_registers(builder.module, value.op)
+            {
                 Arrival::EachThread { warps }
             } else {
                 Arrival::Threads { warps }

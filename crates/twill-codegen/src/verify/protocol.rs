@@ -187,7 +187,7 @@ impl Translation<'_> {
                 self.reads(coordinates, &mut events);
                 events.extend(self.load(to, *full));
             }
-            Op::CpAsync { pointers, mask, to, full } => {
+            Op::CpAsync { pointers, mask, to, full, .. } => {
                 self.reads(std::iter::once(pointers).chain(mask), &mut events);
                 events.extend(self.load(to, *full));
             }

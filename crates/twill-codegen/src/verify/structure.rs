@@ -93,7 +93,7 @@ impl Scope<'_> {
                 self.slot(to)?;
                 barrier(full)
             }
-            Op::CpAsync { pointers, mask, to, full } => {
+            Op::CpAsync { pointers, mask, to, full, .. } => {
                 self.expression(pointers)?;
                 all(mask.as_slice())?;
                 self.slot(to)?;

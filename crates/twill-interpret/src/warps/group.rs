@@ -74,7 +74,7 @@ impl Machine<'_, '_> {
                 let (tensor, block) = self.tensor(*descriptor)?;
                 self.load(g, Copied::Block { tensor, tile_origin, block }, to, *full)?;
             }
-            Op::CpAsync { pointers, mask, to, full } => {
+            Op::CpAsync { pointers, mask, to, full, .. } => {
                 let pointers = self.evaluate(g, pointers)?;
                 let mask = mask.as_ref().map(|m| self.evaluate(g, m)).transpose()?;
                 self.load(g, Copied::Pointers { pointers, mask }, to, *full)?;

@@ -76,6 +76,8 @@ impl Reader<'_> {
             Form::Accumulator { columns: columns(self)? }
         } else if self.accept_word("left_operand") {
             Form::LeftOperand { columns: columns(self)? }
+        } else if self.accept_word("neighbours") {
+            Form::Neighbours { elements: columns(self)? }
         } else if self.accept_word("pointers") {
             Form::Pointers { dimension: columns(self)? as usize }
         } else {

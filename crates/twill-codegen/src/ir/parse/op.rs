@@ -142,10 +142,12 @@ impl Reader<'_> {
             }
             "cp_async" => {
                 let (pointers, mask) = (self.expression()?, self.optional("mask")?);
+                self.expect_word("elements")?;
+                let elements = self.number()?;
                 self.expect_word("to")?;
                 let to = self.slot()?;
                 self.expect_word("full")?;
-                Op::CpAsync { pointers, mask, to, full: BarrierId(self.name(NameKind::Barrier)?) }
+                Op::CpAsync { pointers, mask, elements, to, full: BarrierId(self.name(NameKind::Barrier)?) }
             }
             "local_store" => {
                 let value = self.expression()?;

@@ -33,9 +33,9 @@ impl Text<'_> {
                 let (descriptor, at) = (self.descriptor(*descriptor), self.expressions(coordinates));
                 format!("tma_load {descriptor} [{at}] to {} full {}", self.slot(to), self.barrier(*full))
             }
-            Op::CpAsync { pointers, mask, to, full } => {
+            Op::CpAsync { pointers, mask, elements, to, full } => {
                 let (pointers, mask) = (self.expression(pointers), self.mask(mask.as_ref()));
-                format!("cp_async {pointers}{mask} to {} full {}", self.slot(to), self.barrier(*full))
+                format!("cp_async {pointers}{mask} elements {elements} to {} full {}", self.slot(to), self.barrier(*full))
             }
             Op::LocalStore { value, to } => format!("local_store {} to {}", self.expression(value), self.slot(to)),
             Op::FenceProxyAsync => "fence_proxy_async".to_owned(),

@@ -2,16 +2,13 @@
 
 use crate::builder::group::shifted;
 use crate::error::Error;
-use crate::ir::Expression;
-use crate::ir::Moment;
-use crate::ir::Op;
-use crate::ir::Region;
-use crate::ir::{Slot, VariableId};
+use crate::ir::{Expression, ExpressionKind, Form, Slot, VariableId};
+use crate::ir::{Moment, Op, Region};
 use crate::passes::loops::LoopBuilder;
 use crate::passes::steps::program::{Barrier, BufferId as LoopBufferId, BufferKind, Iteration};
 use twill_graph::OpId;
 use twill_triton::Stands;
-use twill_triton::mlir::OperationId;
+use twill_triton::mlir::{OperationId, Type};
 use twill_triton::tile::{TileOpKind, TileOperation, Transfer};
 
 impl LoopBuilder<'_, '_> {
@@ -222,14 +219,6 @@ impl LoopBuilder<'_, '_> {
                 self.reader.group.act(Op::TmaLoad { descriptor, coordinates, to, full });
             }
             (Transfer::Pointer, _) => {
-                let bits = operation.results.first().and_then(|r| module.type_of(*r).element().scalar_bits());
-                if region.extents.len() == 1 && bits.is_some_and(|bits| bits < 32) {
-                    return Err(self.reader.lowering.unsupported(
-                        id,
-                        "a load in the loop of single elements of less than 32 bits",
-                        "load through a tensor descriptor, or before the loop",
-                    ));
-                }
                 let pointers = self.reader.value(operation.operands[0], region, program, at)?;
                 let mask = operation.operands.get(1).map(|m| self.reader.value(*m, region, program, at)).transpose()?;
                 if let Some(other) = operation.operands.get(2) {
@@ -242,7 +231,52 @@ impl LoopBuilder<'_, '_> {
                         ));
                     }
                 }
-                self.reader.group.act(Op::CpAsync { pointers, mask, to, full });
+                let (pointers, mask, to) = match to.transposed {
+                    true => (pointers.turned(), mask.map(Expression::turned), Slot { transposed: false, ..to }),
+                    false => (pointers, mask, to),
+                };
+                let facts = &self.reader.lowering.loops[index];
+                let elements = facts.access(op).map_or(1, |access| access.elements);
+                let elements = elements.min(pointers.shape.last().copied().unwrap_or(1));
+                if facts.loads_through_registers(module, op) {
+                    let element = operation.results.first().map_or(Type::Integer(32), |r| self.reader.lowering.element(*r));
+                    return self.load_through_registers(pointers, mask, element, elements, to, signals);
+                }
+                self.reader.group.act(Op::CpAsync { pointers, mask, elements, to, full });
+            }
+        }
+        Ok(())
+    }
+
+    /// A tile whose neighbours are not proved to be neighbours in memory: `cp.async` copies no single elements of two bytes.
+    fn load_through_registers(
+        &mut self,
+        pointers: Expression,
+        mask: Option<Expression>,
+        element: Type,
+        elements: u64,
+        to: Slot,
+        signals: &[(Barrier, Iteration)],
+    ) -> Result<(), Error> {
+        let shape = pointers.shape.clone();
+        let zero = match element {
+            Type::Float(_) => ExpressionKind::Float(0.0),
+            _ => ExpressionKind::Integer(0),
+        };
+        let zeros = Expression { kind: zero, shape: shape.clone(), element: element.clone() };
+        let other = mask.as_ref().map(|_| Box::new(zeros));
+        let kind = ExpressionKind::Load { pointers: Box::new(pointers), mask: mask.map(Box::new), other };
+        let group = &mut self.reader.group;
+        let loaded = group.variable("loaded", &shape, element.clone(), Form::Neighbours { elements });
+        group.act(Op::Let { to: loaded, value: Expression { kind, shape, element } });
+        let value = group.read(loaded);
+        group.act(Op::LocalStore { value, to });
+        group.act(Op::FenceProxyAsync);
+        for (barrier, iteration) in signals {
+            if matches!(barrier, Barrier::Full { .. })
+                && let Some((barrier, at)) = self.signal(*barrier, *iteration)?
+            {
+                self.reader.group.act(Op::MbarrierArrive { barrier, at });
             }
         }
         Ok(())
