@@ -174,6 +174,10 @@ impl Names<'_> {
             ExpressionKind::Broadcast(x) if broadcasts => self.part(x, want, true),
             ExpressionKind::Broadcast(x) if x.shape.is_empty() => full(self.scalar(x)),
             ExpressionKind::Broadcast(x) if x.shape == value.shape => self.part(x, want, broadcasts),
+            ExpressionKind::Broadcast(x) if matches!(value.element, Type::Pointer { .. }) => {
+                let zeros = format!("gl.full({}, 0, gl.int32, {})", shape(), self.layout(want));
+                format!("(({}) + {zeros})", self.part(x, want, false))
+            }
             ExpressionKind::Broadcast(x) => {
                 let zero = if matches!(value.element, Type::Float(_)) { "0.0" } else { "0" };
                 format!("({} + {})", full(zero.into()), self.part(x, want, false))

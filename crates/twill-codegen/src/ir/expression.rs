@@ -119,6 +119,41 @@ impl Expression {
         Expression::apply(operation, vec![left, right])
     }
 
+    /// Without sums with 0, as the first iteration has them: a compiler folds them too, and forgets what is said of the sum.
+    pub fn without_zeros(self) -> Expression {
+        let Expression { kind, shape, element } = self;
+        let inner = |x: Box<Expression>| Box::new(x.without_zeros());
+        let kind = match kind {
+            ExpressionKind::Apply { operation, operands } => {
+                let mut operands: Vec<Expression> = operands.into_iter().map(Expression::without_zeros).collect();
+                match (&operation, operands.as_slice()) {
+                    (Elementwise::AddI | Elementwise::AddPtr, [_, right]) if right.is_zero() => return operands.remove(0),
+                    (Elementwise::AddI, [left, _]) if left.is_zero() => return operands.remove(1),
+                    _ => ExpressionKind::Apply { operation, operands },
+                }
+            }
+            ExpressionKind::Broadcast(x) => ExpressionKind::Broadcast(inner(x)),
+            ExpressionKind::ExpandDims(axis, x) => ExpressionKind::ExpandDims(axis, inner(x)),
+            other => other,
+        };
+        Expression { kind, shape, element }
+    }
+
+    /// Whether all elements are 0, as far as constants say so.
+    fn is_zero(&self) -> bool {
+        match &self.kind {
+            ExpressionKind::Integer(n) => *n == 0,
+            ExpressionKind::Iteration(number) => number.iteration == crate::passes::steps::program::Iteration::Absolute(0),
+            ExpressionKind::Broadcast(x) | ExpressionKind::ExpandDims(_, x) => x.is_zero(),
+            ExpressionKind::Apply { operation, operands } => match operation {
+                Elementwise::MulI => operands.iter().any(Expression::is_zero),
+                Elementwise::ExtSI | Elementwise::ExtUI | Elementwise::AddI => operands.iter().all(Expression::is_zero),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
     /// A tile of two dimensions with its rows and columns changed in what it is made of; a scalar is as it was.
     pub fn turned(self) -> Expression {
         let Expression { kind, mut shape, element } = self;

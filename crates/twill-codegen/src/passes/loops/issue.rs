@@ -219,7 +219,7 @@ impl LoopBuilder<'_, '_> {
                 self.reader.group.act(Op::TmaLoad { descriptor, coordinates, to, full });
             }
             (Transfer::Pointer, _) => {
-                let pointers = self.reader.value(operation.operands[0], region, program, at)?;
+                let pointers = self.reader.value(operation.operands[0], region, program, at)?.without_zeros();
                 let mask = operation.operands.get(1).map(|m| self.reader.value(*m, region, program, at)).transpose()?;
                 if let Some(other) = operation.operands.get(2) {
                     let zero = module.float_constant(*other).or(module.integer_constant(*other).map(|_| 0.0));
