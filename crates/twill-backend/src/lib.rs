@@ -2,6 +2,7 @@
 
 pub mod cuda;
 mod cursors;
+mod dead_code;
 mod form;
 pub mod gluon;
 mod header;

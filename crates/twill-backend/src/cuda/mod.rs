@@ -37,6 +37,7 @@ mod tiles;
 mod trace;
 mod wave_sync;
 
+use crate::dead_code;
 use crate::header::Header;
 use crate::listing::Listing;
 use std::collections::BTreeMap;
@@ -85,7 +86,7 @@ pub fn source(kernel: &Checked, header: &Header) -> Result<String, Error> {
 /// # Errors
 /// [`Error::NotInCuda`] for what only the Gluon back end can write.
 pub fn listing(kernel: &Checked, header: &Header) -> Result<Listing, Error> {
-    Ok(Listing::new(&source::print(kernel, header)?))
+    Ok(Listing::new(&source::print(&dead_code::removed(kernel), header)?))
 }
 
 /// `kernel.h`, for callers in C or C++.

@@ -125,17 +125,6 @@ impl<'a> Printer<'a> {
         for node in nodes {
             match node {
                 Node::Op(op, note) => self.op(depth, op, note),
-                // Code that never runs is left out: Triton's analyses end the process on what no way leads to.
-                Node::PipelinedLoop { index, first, .. } if self.trip_count(*index).is_some_and(|n| n <= u64::from(*first)) => {}
-                Node::TripSwitch { index, at_least, then, exactly } if self.trip_count(*index).is_some() => {
-                    let known = self.trip_count(*index).unwrap_or_default();
-                    let is_it = |(trips, _): &&(u32, Vec<Node>)| u64::from(*trips) == known;
-                    match exactly.iter().find(is_it) {
-                        _ if known >= u64::from(*at_least) => self.nodes(depth, then),
-                        Some((_, nodes)) => self.nodes(depth, nodes),
-                        None => {}
-                    }
-                }
                 Node::PipelinedLoop { index, first, body } => {
                     let trips = self.trips(*index);
                     self.line(depth, &format!("for i in range({first}, {trips}):"), "steady state");
@@ -197,11 +186,6 @@ impl<'a> Printer<'a> {
         if self.out.len() == before {
             self.line(depth, "pass", "");
         }
-    }
-
-    /// How often a loop runs, where that is known.
-    fn trip_count(&self, index: usize) -> Option<u64> {
-        self.kernel.loops.get(index).and_then(|one| one.trip_count)
     }
 
     fn trips(&self, index: usize) -> String {

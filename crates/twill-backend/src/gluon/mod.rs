@@ -23,6 +23,7 @@ mod operation;
 mod source;
 mod tensor_memory;
 
+use crate::dead_code;
 use crate::header::Header;
 use crate::listing::Listing;
 pub(crate) use source::arguments;
@@ -68,5 +69,5 @@ pub fn source(kernel: &Checked, header: &Header) -> String {
 
 /// The kernel's source, with the lines that run operations.
 pub fn listing(kernel: &Checked, header: &Header) -> Listing {
-    Listing::new(&source::print(kernel, header))
+    Listing::new(&source::print(&dead_code::removed(kernel), header))
 }
