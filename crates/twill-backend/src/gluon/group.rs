@@ -1,7 +1,7 @@
 //! A warp group's program as a function of Gluon.
 
 use super::expression::Names;
-use super::layout::{Layout, Reach, inlined, of_variables};
+use super::layout::{Layout, Reach, inlined, of_other_variables};
 use super::names::dtype;
 use super::operation::is_number;
 use super::names::parameter;
@@ -37,7 +37,10 @@ pub(super) struct Printer<'a> {
 impl<'a> Printer<'a> {
     pub(super) fn new(kernel: &'a WarpProgram, group: &'a Group) -> Printer<'a> {
         let in_order = kernel.is_in_order();
-        let layouts = if in_order { super::in_order::layouts(group) } else { of_variables(group, Reach::Tiles) };
+        let layouts = match in_order {
+            true => super::in_order::layouts(group),
+            false => of_other_variables(group, Reach::Tiles, &super::opaque::results(group)),
+        };
         let inlined = if in_order { HashMap::new() } else { inlined(group, &layouts) };
         let names = Names { kernel, group, layouts, inlined, in_order, used: RefCell::new(BTreeSet::new()) };
         Printer { kernel, group, names, out: String::new(), functions: Vec::new(), is_short_of_registers: false }

@@ -1,6 +1,6 @@
 //! Layouts as Gluon names and defines them.
 
-pub(super) use crate::layout::{Layout, Reach, infer, inlined, of_variables};
+pub(super) use crate::layout::{Layout, Reach, infer, inlined, of_other_variables};
 use std::collections::BTreeSet;
 
 impl Layout {

@@ -6,7 +6,7 @@ use super::layout::Layout;
 use super::names::{dtype, literal};
 use super::operation::apply;
 use std::fmt::Write as _;
-use twill_codegen::ir::{CombineRegion, Expression, ExpressionKind, Opaque, VariableId};
+use twill_codegen::ir::{CombineRegion, Expression, ExpressionKind, Group, Op, Opaque, VariableId, visit};
 use twill_triton::mlir::{FloatKind, Type};
 
 /// How a multiplication is done.
@@ -63,6 +63,30 @@ pub(super) fn dot(operation: &Opaque, operands: &[Expression], warps: u32) -> Op
         return Some(Dot::Wgmma(bits));
     }
     if *rows >= 16 && *columns >= 8 { Some(Dot::Mma) } else { Some(Dot::Fma) }
+}
+
+/// How a `tt.dot` is done here: beside a pipeline not by `wgmma`, which the pipeline's own passes do.
+fn multiplied_by(in_order: bool, operation: &Opaque, operands: &[Expression], warps: u32) -> Option<Dot> {
+    match dot(operation, operands, warps)? {
+        Dot::Wgmma(_) if !in_order => Some(Dot::Mma),
+        how => Some(how),
+    }
+}
+
+/// The layouts of the results of multiplications beside a pipeline.
+pub(super) fn results(group: &Group) -> Vec<Option<Layout>> {
+    let mut layouts = vec![None; group.variables.len()];
+    for nodes in [&group.begin, &group.body, &group.end] {
+        visit(nodes, &mut |op| {
+            if let Op::Opaque { operation, operands, results } = op
+                && let ("tt.dot", [.., sum], [to]) = (operation.name.as_str(), operands.as_slice(), results.as_slice())
+                && let Some(how) = multiplied_by(false, operation, operands, group.warps)
+            {
+                layouts[to.index()] = Some(how.layout(&sum.shape, group.warps));
+            }
+        });
+    }
+    layouts
 }
 
 /// Whether an operation is written.
@@ -361,7 +385,9 @@ fn own(names: &Names<'_>, e: &Expression) -> String {
 
 fn multiplication(names: &Names<'_>, operation: &Opaque, operands: &[Expression], results: &[VariableId]) -> String {
     let ([a, b, sum, ..], Some(to)) = (operands, results.first()) else { return unknown(operation) };
-    let Some(how) = dot(operation, operands, names.group.warps) else { return unknown(operation) };
+    let Some(how) = multiplied_by(names.in_order, operation, operands, names.group.warps) else {
+        return unknown(operation);
+    };
     let want = how.layout(&sum.shape, names.group.warps);
     let sum = names.tile(sum, &want);
     let precision = match operation.attribute("inputPrecision").unwrap_or("ieee") {
@@ -389,11 +415,22 @@ fn multiplication(names: &Names<'_>, operation: &Opaque, operands: &[Expression]
             )
         }
         Dot::Mma => {
-            let half = |e: &Expression| match e.element {
-                Type::Float(kind) if kind.bits() == 8 => format!("{}.to(gl.float16)", own(names, e)),
-                _ => own(names, e),
+            let operand = |index: usize, e: &Expression| {
+                let is_quarter = matches!(e.element, Type::Float(kind) if kind.bits() == 8);
+                let bits = if is_quarter { 16 } else { u64::from(e.element.scalar_bits().unwrap_or(16)) };
+                let text = match &e.kind {
+                    // It comes from shared memory as it is needed.
+                    ExpressionKind::FromShared(slot) => format!(
+                        "{}.load(gl.DotOperandLayout({index}, {}, {}))",
+                        names.slot(slot),
+                        names.layout(&want),
+                        32 / bits.max(1)
+                    ),
+                    _ => own(names, e),
+                };
+                if is_quarter { format!("{text}.to(gl.float16)") } else { text }
             };
-            format!("dot_mma({}, {}, {sum}, {precision})", half(a), half(b))
+            format!("dot_mma({}, {}, {sum}, {precision})", operand(0, a), operand(1, b))
         }
         Dot::Fma => format!("dot_fma({}, {}, {sum})", own(names, a), own(names, b)),
     };

@@ -55,7 +55,7 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> String {
     }
     let calls_libdevice = groups.iter().any(|g| g.contains("call_libdevice("));
     let in_order = kernel.is_in_order();
-    if in_order && groups.iter().any(|g| g.contains("dot_mma(")) {
+    if groups.iter().any(|g| g.contains("dot_mma(")) {
         out.push_str("from triton.experimental.gluon.language.nvidia.ampere import mma_v2\n");
     }
     if has_reduce(kernel) || in_order {
@@ -107,6 +107,10 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> String {
         tensor_memory::ordered(PRELUDE)
     } else {
         PRELUDE.to_owned()
+    };
+    let prelude = match in_order_prelude(&groups) {
+        functions if !in_order && functions.len() > 1 => format!("{prelude}\n\n{functions}"),
+        _ => prelude,
     };
     let _ = write!(out, "\n\n{prelude}\n\n{}", tile_order(kernel));
     if !kernel.named_barriers.is_empty() {

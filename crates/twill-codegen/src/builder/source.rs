@@ -3,10 +3,11 @@
 use crate::ir::Region;
 use crate::passes::steps::program::{BufferId, BufferKind, LoopProgram};
 use crate::passes::steps::scheduled_graph::ReorderingOptions;
+use crate::target::hopper;
 use std::collections::HashMap;
 use twill_check::Verified;
 use twill_graph::{GroupId, OpId, Problem, Schedule};
-use twill_triton::mlir::{ForLoop, Module, OperationId, ValueId};
+use twill_triton::mlir::{ForLoop, Module, OperationId, Type, ValueId};
 use twill_triton::tile::{self, Role, TileId, TileLoop, TileOpKind, TileOperation, Transfer};
 use twill_triton::{Access, AxisInfos, Lowered, Stands};
 
@@ -163,6 +164,15 @@ impl<'a> LoopFacts<'a> {
 
     /// Bytes that `cp.async` copies at least (PTX ISA, `cp.async`: 4, 8 or 16).
     const LEAST_COPIED: u64 = 4;
+
+    /// Whether `wgmma` does an MMA: 64 rows or a multiple of them, in elements of 16 bits.
+    pub fn is_wgmma(&self, module: &Module, op: OpId) -> bool {
+        let Some(tile) = self.tile_operation(op).filter(|o| matches!(o.kind, TileOpKind::Dot { .. })) else { return false };
+        let left = tile.statements.last().and_then(|id| module.operation(*id).operands.first());
+        let is_half = left.is_some_and(|left| matches!(module.type_of(*left).element(), Type::Float(kind) if kind.bits() == 16));
+        let rows = self.region(module, tile).extents.first().copied().unwrap_or(0);
+        is_half && rows > 0 && rows.is_multiple_of(hopper::MMA_ROWS)
+    }
 
     /// Which carried value an argument of the body is.
     pub fn carried(&self, value: ValueId) -> Option<usize> {

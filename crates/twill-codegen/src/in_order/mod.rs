@@ -10,6 +10,7 @@ mod control_flow;
 mod operation;
 
 use crate::builder::declarations::parameters;
+pub(crate) use operation::opaque;
 use crate::error::Error;
 use crate::ir::names;
 use crate::ir::{Expression, ExpressionKind, Form, Group, Node, Note, Op, Variable, VariableId, WarpProgram};

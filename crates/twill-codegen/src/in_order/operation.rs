@@ -136,7 +136,7 @@ pub(super) fn elementwise(module: &Module, id: OperationId) -> Option<Elementwis
 }
 
 /// An operation with its attributes as text.
-fn opaque(operation: &Operation) -> Opaque {
+pub(crate) fn opaque(operation: &Operation) -> Opaque {
     let attributes = operation.attributes.iter().filter(|(name, _)| !HINTS.contains(name) && !name.starts_with("ttg."));
     let text = |attribute: &Attribute| match attribute {
         Attribute::Integer { value, .. } => value.to_string(),

@@ -49,6 +49,10 @@ impl KernelBuilder<'_> {
         let interval = facts.schedule.interval.0.max(1);
         let is_dot = |op: &OpId| facts.tile_operation(*op).is_some_and(|o| matches!(o.kind, TileOpKind::Dot { .. }));
         let mut dots: Vec<OpId> = facts.problem.graph().op_ids().filter(is_dot).collect();
+        // The tensor core is not shared in turns by who waits for its MMAs at once.
+        if !dots.iter().all(|op| facts.is_wgmma(self.module, *op)) {
+            return None;
+        }
         let cycle = |op: OpId| facts.schedule.placement(op).cycle.0;
         dots.sort_by_key(|op| cycle(*op).rem_euclid(interval));
         let mut slots: Vec<(GroupId, Vec<OpId>)> = Vec::new();

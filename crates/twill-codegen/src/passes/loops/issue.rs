@@ -109,6 +109,7 @@ impl LoopBuilder<'_, '_> {
     /// A tile that an MMA of the group reads from registers is brought into the form for that at once: it is carried
     /// to the MMA as it is needed there.
     fn prepare_operand(&mut self, op: OpId, made: VariableId) {
+        let module = self.reader.lowering.module;
         let facts = &self.reader.lowering.loops[self.index];
         let own = self.reader.group.id;
         let reads = |d: &twill_graph::Dependence| {
@@ -118,7 +119,7 @@ impl LoopBuilder<'_, '_> {
                 left.tiles.len() == 1 && left.tiles.first().copied() == made && !left.is_transposed()
             });
             let columns = tile.result.and_then(|r| facts.tiles.tile(r).shape.last().copied());
-            (is_left && facts.group(d.to) == own && matches!(tile.kind, TileOpKind::Dot { .. })).then_some(columns)?
+            (is_left && facts.group(d.to) == own && facts.is_wgmma(module, d.to)).then_some(columns)?
         };
         let columns: Vec<u64> = facts.problem.graph().uses(op).filter_map(reads).collect();
         for columns in columns {

@@ -10,6 +10,7 @@
 pub(crate) mod expansion;
 mod issue;
 mod rings;
+mod synchronous_mma;
 mod state;
 pub(crate) mod tcgen05;
 mod waits;
@@ -118,11 +119,8 @@ impl LoopBuilder<'_, '_> {
         let producer = facts.producers.iter().find_map(|(v, ps)| Some((*v, ps.iter().find(|p| p.op == op)?.clone())));
         let (shape, element, form) = match producer {
             Some((value, producer)) => {
-                let is_dot = facts
-                    .tile_operation(op)
-                    .is_some_and(|o| matches!(o.kind, twill_triton::tile::TileOpKind::Dot { .. }));
                 let columns = producer.region.extents.last().copied().unwrap_or(8);
-                let form = if is_dot { Form::Accumulator { columns } } else { Form::Any };
+                let form = if facts.is_wgmma(self.reader.lowering.module, op) { Form::Accumulator { columns } } else { Form::Any };
                 (producer.region.extents, self.reader.lowering.element(value), form)
             }
             None => {

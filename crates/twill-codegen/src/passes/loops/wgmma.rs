@@ -11,7 +11,6 @@ use crate::ir::{Expression, ExpressionKind};
 use crate::ir::{Form, Operand, Slot, VariableId};
 use crate::passes::loops::LoopBuilder;
 use crate::passes::steps::program::Iteration;
-use crate::target::hopper;
 use twill_graph::OpId;
 use twill_triton::mlir::{OperationId, ValueId};
 
@@ -31,16 +30,12 @@ impl LoopBuilder<'_, '_> {
         program: Option<u32>,
         iteration: Iteration,
     ) -> Result<(), Error> {
-        let note = std::mem::take(&mut self.reader.group.note);
         let index = self.index;
-        let at = Some((index, iteration));
-        if !region.extents.first().is_some_and(|rows| rows.is_multiple_of(hopper::MMA_ROWS)) {
-            return Err(self.reader.lowering.unsupported(
-                id,
-                "MMAs of fewer than 64 rows",
-                "give the block that becomes its rows 64 or a multiple of it",
-            ));
+        if !self.reader.lowering.loops[index].is_wgmma(self.reader.lowering.module, op) {
+            return self.synchronous_mma(op, id, region, program, iteration);
         }
+        let note = std::mem::take(&mut self.reader.group.note);
+        let at = Some((index, iteration));
         let (lefts, rights) = self.both_segments(id, region, program, iteration)?;
         let Some(accumulator) = self.reader.lowering.module.operation(id).operands.get(2) else {
             return Err(self.reader.lowering.defect(id, "the operands of an MMA"));
@@ -127,13 +122,6 @@ impl LoopBuilder<'_, '_> {
         let [left, right, ..] = operands.as_slice() else {
             return Err(self.reader.lowering.defect(id, "the operands of an MMA"));
         };
-        if self.reader.lowering.element(*left).scalar_bits() != Some(16) {
-            return Err(self.reader.lowering.unsupported(
-                id,
-                "MMAs of elements that have not 16 bits",
-                "use float16 or bfloat16 operands",
-            ));
-        }
         let depth = self.reader.lowering.shape(*left).get(1).copied().unwrap_or(0);
         let (rows, columns) = (0, 1);
         let region_of = |d: usize, start: u64, extent: u64| {
