@@ -90,6 +90,10 @@ fn is_tile_operation(module: &Module, facts: &Facts, needed: &[bool], id: Operat
     let tiles = operation.operands.iter().chain(&operation.results).any(|v| operations::is_tile(module.type_of(*v)));
     let unsupported = || Error::UnsupportedOperation { place: OperationLocation::of(module, id) };
     match memory(name) {
+        // Whoever reads a number loads it.
+        Some(Memory::Load { .. }) if !tiles && !operation.results.iter().any(|v| module.type_of(*v).is_tensor()) => {
+            return Ok(false);
+        }
         Some(Memory::Load { .. }) => {
             let is_read = operation.results.iter().any(|value| !module.uses(*value).is_empty());
             return Ok(is_needed || tiles && is_read);

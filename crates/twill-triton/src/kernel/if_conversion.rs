@@ -27,20 +27,14 @@ pub(crate) fn if_converted(mut module: Module, function: OperationId) -> Module 
     module
 }
 
-/// At the kernel's top level, or in a loop without others and around tiles.
+/// At the kernel's top level, or in a loop without others.
 fn is_in_the_way(module: &Module, function: OperationId, id: OperationId) -> bool {
     let Some(parent) = module.parent(id) else { return false };
     if parent == function {
         return true;
     }
     let has_loop = |id: OperationId| module.walk(id).skip(1).any(|inner| module.operation(inner).name == "scf.for");
-    module.operation(parent).name == "scf.for"
-        && !has_loop(parent)
-        && module.walk(id).any(|inner| {
-            let operation = module.operation(inner);
-            let mut values = operation.operands.iter().chain(&operation.results);
-            is_memory(&operation.name) || values.any(|v| module.type_of(*v).is_tensor())
-        })
+    module.operation(parent).name == "scf.for" && !has_loop(parent)
 }
 
 fn is_memory(name: &str) -> bool {

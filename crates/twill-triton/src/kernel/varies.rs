@@ -58,7 +58,7 @@ impl Facts {
             || !operation.regions.is_empty() && operation.name != "tt.reduce"
             || nested().any(|value| self.varies(*value));
         let from_tiles = moves_tiles
-            || operation.name == "tt.load"
+            || operation.name == "tt.load" && operation.results.iter().any(|v| module.type_of(*v).is_tensor())
             || operation.name == "tt.dot"
             || nested().any(|value| self.is_from_tiles(*value));
         let mut changed = false;
