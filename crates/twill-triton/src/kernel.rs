@@ -11,6 +11,7 @@ mod matrix;
 mod names;
 mod needs;
 mod resolve;
+mod unroll;
 mod varies;
 mod views;
 mod wrapped;
@@ -54,6 +55,7 @@ impl Kernel {
         module.forget("twill.");
         let function = find(&module, name)?;
         let module = early_returns::in_line(module, function);
+        let module = unroll::unrolled(module, function);
         let module = if_conversion::if_converted(module, function);
         let module = masked_loads::with_zeros(module, function);
         let module = match step {

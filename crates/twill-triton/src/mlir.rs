@@ -25,6 +25,7 @@ mod ast;
 mod attributes;
 mod branches;
 mod build;
+mod clone;
 mod constants;
 mod control_flow;
 mod custom;
@@ -51,6 +52,7 @@ mod walk;
 
 pub use ast::{Block, BlockId, Definition, Module, Operation, OperationId, Region, RegionId, Use, Value, ValueId};
 pub use attributes::{Attribute, Attributes, FloatValue};
+pub(crate) use clone::Copies;
 pub(crate) use edit::NewOperation;
 pub use error::{FileLineColumn, Lookalike, ParseError};
 pub use location::{FilePosition, SourceLocation};

@@ -1,6 +1,7 @@
 //! An MMA that `wgmma` does not do, of fewer than 64 rows or of other elements than those of 16 bits: the group does it at once, by
 //! `mma.sync` or without the tensor core, and reads its operands to registers.
 
+use crate::builder::source::Producer;
 use crate::error::Error;
 use crate::in_order::opaque;
 use crate::ir::{Expression, ExpressionKind, Moment, Op, Region, Slot};
@@ -48,14 +49,31 @@ impl LoopBuilder<'_, '_> {
         program: Option<u32>,
         iteration: Iteration,
     ) -> Result<Expression, Error> {
-        let value = self.reader.value(value, region, program, Some((self.index, iteration)))?;
-        let ExpressionKind::Transpose(order, inner) = &value.kind else { return Ok(value) };
-        match &inner.kind {
-            ExpressionKind::FromShared(slot) if order == &[1, 0] => {
-                let slot = Slot { transposed: !slot.transposed, ..slot.clone() };
-                Ok(Expression { kind: ExpressionKind::FromShared(slot), ..value })
-            }
-            _ => Ok(value),
+        let module = self.reader.lowering.module;
+        if let Some(view) = module.defining_operation(value)
+            && module.operation(view).name == "tt.trans"
+            && let Some(inner) = module.operation(view).operands.first()
+        {
+            let inner = self.multiplied(*inner, &region.before_transposition(&[1, 0]), program, iteration)?;
+            return Ok(match inner.kind {
+                ExpressionKind::FromShared(slot) => Expression {
+                    kind: ExpressionKind::FromShared(Slot { transposed: !slot.transposed, ..slot }),
+                    shape: inner.shape.into_iter().rev().collect(),
+                    element: inner.element,
+                },
+                _ => inner.turned(),
+            });
         }
+        let producers = self.reader.lowering.loops[self.index].producers.get(&value);
+        let fits = |p: &&Producer| p.region == *region && (p.program.is_none() || p.program == program);
+        if let Some(producer) = producers.and_then(|all| all.iter().find(fits)).cloned() {
+            let stored = self.reader.stored(self.index, producer.op);
+            if stored != producer.op {
+                let slot = self.reader.slot(self.index, stored, iteration)?;
+                let (shape, element) = (region.extents.clone(), self.reader.lowering.element(value));
+                return Ok(Expression { kind: ExpressionKind::FromShared(slot), shape, element });
+            }
+        }
+        self.reader.value(value, region, program, Some((self.index, iteration)))
     }
 }
