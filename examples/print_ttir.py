@@ -303,6 +303,17 @@ def control_flow(kernel):
     )
 
 
+def pointers(kernel, divisible=("x_ptr", "y_ptr", "out_ptr"), element="*fp16", scalars=("n",), **constants):
+    return Variant(
+        name=kernel,
+        folder="fixtures/pointers",
+        kernel=f"fixtures.pointers.{kernel}",
+        arguments={"x_ptr": element, "y_ptr": element, "out_ptr": "*fp16", **dict.fromkeys(scalars, "i32")},
+        constants=constants,
+        divisible=divisible,
+    )
+
+
 VARIANTS = [
     gemm_tma(),
     gemm_tma("gemm_tma_n256", columns=256),
@@ -360,6 +371,11 @@ VARIANTS = [
     moving_pointers("product_moving_pointers", False),
     moving_pointers("product_wrapped_pointers", True),
     *(control_flow(kernel) for kernel in ("early_return", "nested", "while_loop", "regions")),
+    pointers("turned", BLOCK=64),
+    pointers("strided", divisible=(), scalars=("n", "stride"), BLOCK=64),
+    pointers("small", ROWS=16, BLOCK=64),
+    pointers("bytes", element="*i8", BLOCK=64),
+    pointers("parts", BLOCK=64, PARTS=2),
 ]
 
 

@@ -18,6 +18,18 @@ pub(crate) fn dot(
     let ([rows, depth], [inner, columns]) = (left.shape.as_slice(), right.shape.as_slice()) else {
         return Err(unfit());
     };
+    if let (Data::Integers(a), Data::Integers(b)) = (&left.data, &right.data) {
+        let start = match sum.map(|sum| &sum.data) {
+            Some(Data::Integers(start)) if start.len() == rows * columns => Some(start.as_slice()),
+            None => None,
+            Some(_) => return Err(unfit()),
+        };
+        if depth != inner {
+            return Err(unfit());
+        }
+        let numbers = integer_mma(a, b, start, *rows, *depth, *columns);
+        return Ok(Tile { shape: vec![*rows, *columns], data: Data::Integers(numbers) });
+    }
     let (Some(a), Some(b)) = (left.floats(), right.floats()) else { return Err(unfit()) };
     let shape = vec![*rows, *columns];
     let start = match sum {
@@ -40,6 +52,21 @@ pub(crate) fn dot(
         }
     };
     Ok(Tile { shape, data: Data::Floats(numbers) })
+}
+
+/// Products of integers, summed in 32 bits.
+fn integer_mma(a: &[i64], b: &[i64], start: Option<&[i64]>, rows: usize, depth: usize, columns: usize) -> Vec<i64> {
+    let mut numbers = start.map_or_else(|| vec![0; rows * columns], <[i64]>::to_vec);
+    for row in 0..rows {
+        for k in 0..depth {
+            let x = a[row * depth + k];
+            for column in 0..columns {
+                let sum = &mut numbers[row * columns + column];
+                *sum = i64::from(sum.wrapping_add(x.wrapping_mul(b[k * columns + column])) as i32);
+            }
+        }
+    }
+    numbers
 }
 
 /// A number that sums are kept in.

@@ -275,13 +275,17 @@ impl LoopBuilder<'_, '_> {
         Ok(())
     }
 
-    /// Whether a group that starts MMAs reads what threads have copied, which the unit sees only after a fence.
+    /// Whether MMAs of the group read what threads have copied by `cp.async`, which the tensor core sees only after a fence (PTX ISA,
+    /// `fence.proxy.async`); who stores from registers fences itself.
     pub(crate) fn copied_by_threads(&self, buffer: LoopBufferId) -> bool {
-        use tile::{TileOpKind, Transfer};
-        let facts = &self.reader.lowering.loops[self.index];
-        let first = facts.program.buffer(buffer).values.first().and_then(|v| facts.tile_operation(v.op));
-        self.reader.lowering.is_issuer(self.reader.group.id)
-            && first.is_some_and(|o| matches!(o.kind, TileOpKind::Load(Transfer::Pointer)))
+        let (facts, module) = (&self.reader.lowering.loops[self.index], self.reader.lowering.module);
+        let Some(op) = facts.program.buffer(buffer).values.first().map(|v| v.op) else { return false };
+        let own = self.reader.group.id;
+        let is_multiplied =
+            || facts.problem.graph().uses(op).any(|d| facts.group(d.to) == own && facts.is_wgmma(module, d.to));
+        facts.access(op).is_some()
+            && !facts.loads_through_registers(module, op)
+            && (self.reader.lowering.is_issuer(own) || is_multiplied())
     }
 
     /// Whether a buffer is in tensor memory and has one slot, so that what its next slot held is what it holds.

@@ -3,7 +3,7 @@
 use super::LoopBuilder;
 use crate::builder::group::{InFlightMma, iterations_before};
 use crate::error::Error;
-use crate::ir::Op;
+use crate::ir::{Node, Op};
 use crate::ir::VariableId;
 use crate::passes::steps::program::{Barrier, Iteration};
 use twill_graph::OpId;
@@ -45,9 +45,24 @@ impl LoopBuilder<'_, '_> {
             self.stamp_completed(value, iteration);
         }
         if self.copied_by_threads(buffer) {
-            self.reader.group.act(Op::FenceProxyAsync);
+            self.fence_what_was_copied();
         }
         Ok(())
+    }
+
+    /// One fence does for all that was waited for since the last MMA.
+    fn fence_what_was_copied(&mut self) {
+        let out = &mut self.reader.group.out;
+        let is_passed = |node: &&Node| {
+            use Op::{AdvanceCursor, CopyCursor, MbarrierWait, Timestamp};
+            matches!(node, Node::Op(AdvanceCursor(_) | CopyCursor { .. } | MbarrierWait { .. } | Timestamp(_), _))
+        };
+        let passed = out.iter().rev().take_while(is_passed).count();
+        let before = out.len() - passed;
+        if let Some(Node::Op(Op::FenceProxyAsync, _)) = before.checked_sub(1).and_then(|k| out.get(k)) {
+            out.remove(before - 1);
+        }
+        self.reader.group.act(Op::FenceProxyAsync);
     }
 
     pub(super) fn arrive(&mut self, barrier: Barrier, iteration: Iteration) -> Result<(), Error> {

@@ -1,0 +1,110 @@
+//! Pipelined loops that load through pointers, multiply small tiles or other elements, and go through parts of a tile: what their
+//! warp programs compute is what the TTIR says, bit by bit, in any order of the groups.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use twill_codegen::ir::{Op, TileOrder, WarpProgram, visit};
+use twill_graph::SplitMix64;
+use twill_interpret::warps::{Choice, Habit};
+use twill_interpret::{
+    Argument, Arithmetic, Array, Compiled, Data, Launch, Memory, Question, Tile, Tolerance, Way, difference, sequential,
+    warps,
+};
+use twill_triton::kernel::find;
+use twill_triton::mlir::{FloatKind, Type};
+
+/// The text of a kernel of `fixtures/pointers`.
+fn text(name: &str) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/fixtures/pointers");
+    std::fs::read_to_string(format!("{folder}/{name}.ttir")).unwrap()
+}
+
+const ELEMENTS: usize = 64 * 64 * 16;
+
+/// A call of a kernel of `fixtures/pointers`, with numbers of which all products and sums are exact.
+fn call(is_bytes: bool, n: i64) -> (Launch, Memory) {
+    let mut random = SplitMix64::new(n as u64);
+    let scalars = [("n", n), ("stride", 3)].map(|(name, value)| (name, Argument::Scalar(Rc::new(Tile::integer(value)))));
+    let mut arguments: HashMap<String, Argument> = scalars.into_iter().map(|(name, a)| (name.to_owned(), a)).collect();
+    let mut memory = Memory::default();
+    for (k, name) in ["x_ptr", "y_ptr", "out_ptr"].into_iter().enumerate() {
+        let mut number = || ((random.unit() * 2.0 - 1.0) * 4.0).round();
+        let (element, data) = match k {
+            0 | 1 if is_bytes => {
+                (Type::Integer(8), Data::Integers((0..ELEMENTS).map(|_| number() as i64).collect()))
+            }
+            2 => (Type::Float(FloatKind::F16), Data::Floats(vec![7.0; 64 * 64])),
+            _ => (Type::Float(FloatKind::F16), Data::Floats((0..ELEMENTS).map(|_| number() / 4.0).collect())),
+        };
+        memory.arrays.push(Array { name: name.into(), element, data });
+        arguments.insert(name.into(), Argument::Scalar(Rc::new(Tile::pointer(k))));
+    }
+    (Launch { arguments, grid: [1, 1, 1], arithmetic: Arithmetic::Rounded }, memory)
+}
+
+/// The kernel's program, and how many copies and multiplications of each kind it has.
+fn program(name: &str, way: Way) -> (WarpProgram, [usize; 4]) {
+    let machine = twill_machine::Machine::load("h100").unwrap();
+    let question = Question {
+        machine: &machine,
+        lowering: twill_triton::Options::default(),
+        assignment: twill_graph::WarpAssignment::BySubTile,
+        work: 60_000,
+    };
+    let compiled = Compiled::new(&text(name), &question).unwrap();
+    let program = compiled.program(way).unwrap();
+    assert_eq!(program.to_string().parse::<WarpProgram>().unwrap(), program);
+    let [mut copies, mut stores, mut wgmmas, mut others] = [0; 4];
+    for group in &program.groups {
+        visit(&group.body, &mut |op| match op {
+            Op::CpAsync { elements, .. } => {
+                assert!(*elements > 1, "{name}: neighbours at once");
+                copies += 1;
+            }
+            Op::LocalStore { .. } => stores += 1,
+            Op::Wgmma { .. } => wgmmas += 1,
+            Op::Opaque { .. } => others += 1,
+            _ => {}
+        });
+    }
+    (twill_codegen::check(program).unwrap().into_inner(), [copies, stores, wgmmas, others])
+}
+
+#[test]
+fn loops_through_pointers_compute_what_they_say() {
+    // Whether there are copies by `cp.async`, stores to shared memory, MMAs by `wgmma` and others.
+    for (name, has) in [
+        ("turned", [true, false, true, false]),
+        ("strided", [false, true, true, false]),
+        ("small", [true, false, false, true]),
+        ("bytes", [true, false, false, true]),
+        ("parts", [true, false, true, false]),
+    ] {
+        let module = twill_triton::mlir::parse(&text(name), name).unwrap();
+        for ring_depth in [1, 3] {
+            let way = Way {
+                persistent: false,
+                order: TileOrder::Linear,
+                ring_depth,
+                handoff_depth: 1,
+                pingpong: false,
+                mma_batches: false,
+            };
+            let (program, counts) = program(name, way);
+            assert_eq!(counts.map(|count| count > 0), has, "{name}: {counts:?}");
+            for n in [1, 2, 3, 7] {
+                let (launch, before) = call(name == "bytes", n);
+                let mut expected = before.clone();
+                sequential::run_function(&module, find(&module, None).unwrap(), &launch, &mut expected).unwrap();
+                assert!(difference(&before, &expected, Tolerance::Exact).is_some(), "{name} writes something");
+                for habit in Habit::ALL {
+                    let mut found = before.clone();
+                    warps::run(&program, &launch, 1, &mut found, &mut Choice::new(habit, 5)).unwrap();
+                    assert_eq!(difference(&expected, &found, Tolerance::Exact), None, "{name}, n = {n}, {habit:?}");
+                }
+            }
+        }
+    }
+}
