@@ -4,8 +4,9 @@
 
 use crate::builder::kernel::KernelBuilder;
 use crate::error::Error;
+use crate::builder::source::LoopFacts;
 use crate::target::{RegisterDemand, blackwell, hopper};
-use twill_graph::{GroupRole, narrow};
+use twill_graph::{GroupRole, OpId, narrow, saturate};
 
 /// The pass.
 pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
@@ -14,7 +15,7 @@ pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
     let demand = RegisterDemand {
         compute: narrow(builder.compute_groups().len()),
         computes: false,
-        copies: groups().any(|g| builder.copies_by_threads(g.id)),
+        copied: copied(builder),
         // In batches more values live at a time, and a few spills of the group that loads cost nothing.
         rings: if builder.options.mma_batches { 0 } else { builder.storage.empty.len() },
         granted: granted.unwrap_or(0),
@@ -25,4 +26,21 @@ pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
         group.registers = registers(RegisterDemand { computes: role == GroupRole::Compute, ..demand });
     }
     Ok(())
+}
+
+/// Registers that the largest tile takes in each thread that copies it: addresses of 64 bits, a predicate, and elements where they
+/// come through registers.
+fn copied(builder: &KernelBuilder<'_>) -> u32 {
+    let of_load = |facts: &LoopFacts<'_>, op: OpId| {
+        let tile = facts.tile_operation(op)?.result.map(|result| facts.tiles.tile(result))?;
+        let (access, group) = (facts.access(op)?, facts.group(op));
+        let threads = u64::from(builder.warps(group)) * 32;
+        let accesses = tile.shape.iter().product::<u64>().div_ceil(threads * access.elements.max(1));
+        let held = if facts.loads_through_registers(builder.module, op) { 1 } else { 0 };
+        builder.copies_by_threads(group).then_some(accesses * (3 + held))
+    };
+    let loads = builder.loops.iter().flat_map(|facts| {
+        facts.problem.graph().op_ids().filter_map(move |op| of_load(facts, op))
+    });
+    narrow(saturate::<usize>(loads.max().unwrap_or(0)))
 }

@@ -15,7 +15,8 @@ const MOST: u32 = 240;
 /// Registers a thread where one warp loads and one issues MMAs, which share a warp group: what the schedule grants to
 /// groups that compute, evenly all that these two leave over. At the kernel's entry ptxas assumes an even share.
 pub(crate) fn registers(demand: RegisterDemand) -> u32 {
-    let RegisterDemand { compute, computes, copies, granted, .. } = demand;
+    let RegisterDemand { compute, computes, copied, granted, .. } = demand;
+    let copies = copied > 0;
     // Where threads copy, the warp that issues MMAs has a warp group to itself.
     let groups = compute + 1 + u32::from(copies);
     let all = (65536 / (128 * groups)).min(255) / 8 * 8 * groups;

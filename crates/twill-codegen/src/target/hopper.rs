@@ -7,18 +7,37 @@ pub(crate) const MMA_ROWS: u64 = 64;
 
 /// Registers a thread that each of N compute groups gets, next to a group that only starts loads.
 pub fn register_share(compute: u32) -> u32 {
-    registers(RegisterDemand { compute, computes: true, copies: false, rings: 0, granted: 0 })
+    registers(RegisterDemand { compute, computes: true, copied: 0, rings: 0, granted: 0 })
+}
+
+/// Registers a thread of a group that copies through pointers, at least.
+const COPIES: u32 = 72;
+/// Registers of a group that copies apart from what it copies: slots, phases, bounds and pointers of the kernel.
+const LOOP: u32 = 48;
+
+/// What groups that compute keep, however many registers copies would like: an accumulator of 64 × 256, or of 64 × 128, and its
+/// surroundings; of more groups than three an even share.
+fn least_computing(compute: u32, entry: u32) -> u32 {
+    match compute {
+        0 | 1 => 240,
+        2 => 192,
+        3 => 128,
+        _ => entry,
+    }
 }
 
 /// Registers a thread: groups that compute share what the file of 64 K words has, evenly, which is at least what a
 /// schedule with even shares grants. `setmaxnreg` allots multiples of 8 to 128 threads at a time; ptxas assumes an even
 /// share at the kernel's entry, so the shares must sum up to that. More than 240 changed nothing where it was measured.
 pub(crate) fn registers(demand: RegisterDemand) -> u32 {
-    let RegisterDemand { compute, computes, copies, rings, .. } = demand;
+    let RegisterDemand { compute, computes, copied, rings, .. } = demand;
     let groups = compute + 1;
     let entry = (65536 / (128 * groups)).min(255) / 8 * 8;
     let loader = match compute {
-        _ if copies => 72,
+        _ if copied > 0 => {
+            let rest = (entry * groups).saturating_sub(compute * least_computing(compute, entry)).min(240);
+            (LOOP + copied).next_multiple_of(8).clamp(COPIES, rest.max(COPIES))
+        }
         _ if rings > 4 => 40,
         0..=2 => 24,
         _ => 32,

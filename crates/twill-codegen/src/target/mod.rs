@@ -10,8 +10,8 @@ pub(crate) struct RegisterDemand {
     pub compute: u32,
     /// The group computes.
     pub computes: bool,
-    /// Threads that load hold addresses, as they copy through pointers.
-    pub copies: bool,
+    /// Registers that addresses and elements of a tile take in a thread that copies through pointers; 0 where none does.
+    pub copied: u32,
     /// Rings and buffers that the group that loads serves, each with a slot and a phase.
     pub rings: usize,
     /// Registers a thread that schedules grant to groups that compute.
