@@ -58,13 +58,15 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> String {
     if groups.iter().any(|g| g.contains("dot_mma(")) {
         out.push_str("from triton.experimental.gluon.language.nvidia.ampere import mma_v2\n");
     }
+    let functions = in_order_prelude(&groups);
+    let has_builtin = in_order || functions.contains("@builtin");
     if has_reduce(kernel) || in_order {
         out.push_str("from triton._C.libtriton import ir\n");
     }
-    if has_reduce(kernel) || calls_libdevice || in_order {
+    if has_reduce(kernel) || calls_libdevice || has_builtin {
         out.push_str("from triton.experimental.gluon.language._core import builtin\n");
     }
-    if calls_libdevice || in_order {
+    if calls_libdevice || has_builtin {
         out.push_str("from triton.language import core\n");
     }
     if groups.iter().any(|g| g.contains("PROPAGATE_NAN")) {
@@ -102,15 +104,15 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> String {
         let _ = writeln!(out, "{} = gl.constexpr({})", barriers.name.to_uppercase(), first_barrier(kernel, k));
     }
     let prelude = if in_order {
-        in_order_prelude(&groups)
+        functions.clone()
     } else if has_tensor_memory {
         tensor_memory::ordered(PRELUDE)
     } else {
         PRELUDE.to_owned()
     };
-    let prelude = match in_order_prelude(&groups) {
-        functions if !in_order && functions.len() > 1 => format!("{prelude}\n\n{functions}"),
-        _ => prelude,
+    let prelude = match !in_order && functions.len() > 1 {
+        true => format!("{prelude}\n\n{functions}"),
+        false => prelude,
     };
     let _ = write!(out, "\n\n{prelude}\n\n{}", tile_order(kernel));
     if !kernel.named_barriers.is_empty() {

@@ -119,11 +119,9 @@ impl Reader<'_, '_> {
                 if let Some((what, instead)) = refused {
                     return Err(self.lowering.unsupported(id, what, instead));
                 }
-                let Some(known) = known.filter(|_| !is_unsigned || has_32_bits()) else {
-                    let what = format!("unsigned or unordered `{name}`");
-                    let instead = "use signed integers, or unsigned ones of 32 bits, and ordered comparisons";
-                    return Err(self.lowering.unsupported(id, what, instead));
-                };
+                // Unsigned numbers of other widths and unordered comparisons: by the name that MLIR has for them.
+                let known = known.filter(|_| !is_unsigned || has_32_bits());
+                let known = known.unwrap_or_else(|| Elementwise::Opaque(Box::new(crate::in_order::opaque(operation))));
                 let mut made = Vec::new();
                 for operand in operands {
                     // A select may have one condition for all elements.
@@ -132,6 +130,10 @@ impl Reader<'_, '_> {
                     made.push(self.value(*operand, if is_scalar { &whole } else { region }, program, at)?);
                 }
                 of(ExpressionKind::Apply { operation: known, operands: made })
+            }
+            ("tt.bitcast" | "arith.bitcast" | "tt.int_to_ptr" | "tt.ptr_to_int", [x]) => {
+                let operation = Elementwise::Opaque(Box::new(crate::in_order::opaque(operation)));
+                of(ExpressionKind::Apply { operation, operands: vec![self.value(*x, region, program, at)?] })
             }
             (name, _) => Err(self.lowering.unsupported(
                 id,

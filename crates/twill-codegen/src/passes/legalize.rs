@@ -105,6 +105,11 @@ fn check_top_level(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
                     | "tt.descriptor_load"
                     | "tt.load"
                     | "tt.reduce"
+                    | "tt.dot"
+                    | "tt.bitcast"
+                    | "arith.bitcast"
+                    | "tt.int_to_ptr"
+                    | "tt.ptr_to_int"
                     | "tt.return"
                     | "llvm.intr.assume"
             );
