@@ -376,6 +376,7 @@ VARIANTS = [
     pointers("small", ROWS=16, BLOCK=64),
     pointers("bytes", element="*i8", BLOCK=64),
     pointers("parts", BLOCK=64, PARTS=2),
+    pointers("around", BLOCK=64),
 ]
 
 

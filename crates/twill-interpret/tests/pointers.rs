@@ -9,8 +9,8 @@ use twill_codegen::ir::{Op, TileOrder, WarpProgram, visit};
 use twill_graph::SplitMix64;
 use twill_interpret::warps::{Choice, Habit};
 use twill_interpret::{
-    Argument, Arithmetic, Array, Compiled, Data, Launch, Memory, Question, Tile, Tolerance, Way, difference, sequential,
-    warps,
+    Argument, Arithmetic, Array, Compiled, Data, Launch, Memory, Question, Tile, Tolerance, Way, difference,
+    sequential, warps,
 };
 use twill_triton::kernel::find;
 use twill_triton::mlir::{FloatKind, Type};
@@ -26,15 +26,14 @@ const ELEMENTS: usize = 64 * 64 * 16;
 /// A call of a kernel of `fixtures/pointers`, with numbers of which all products and sums are exact.
 fn call(is_bytes: bool, n: i64) -> (Launch, Memory) {
     let mut random = SplitMix64::new(n as u64);
-    let scalars = [("n", n), ("stride", 3)].map(|(name, value)| (name, Argument::Scalar(Rc::new(Tile::integer(value)))));
+    let scalars =
+        [("n", n), ("stride", 3)].map(|(name, value)| (name, Argument::Scalar(Rc::new(Tile::integer(value)))));
     let mut arguments: HashMap<String, Argument> = scalars.into_iter().map(|(name, a)| (name.to_owned(), a)).collect();
     let mut memory = Memory::default();
     for (k, name) in ["x_ptr", "y_ptr", "out_ptr"].into_iter().enumerate() {
         let mut number = || ((random.unit() * 2.0 - 1.0) * 4.0).round();
         let (element, data) = match k {
-            0 | 1 if is_bytes => {
-                (Type::Integer(8), Data::Integers((0..ELEMENTS).map(|_| number() as i64).collect()))
-            }
+            0 | 1 if is_bytes => (Type::Integer(8), Data::Integers((0..ELEMENTS).map(|_| number() as i64).collect())),
             2 => (Type::Float(FloatKind::F16), Data::Floats(vec![7.0; 64 * 64])),
             _ => (Type::Float(FloatKind::F16), Data::Floats((0..ELEMENTS).map(|_| number() / 4.0).collect())),
         };
@@ -81,6 +80,7 @@ fn loops_through_pointers_compute_what_they_say() {
         ("small", [true, false, false, true]),
         ("bytes", [true, false, false, true]),
         ("parts", [true, false, true, false]),
+        ("around", [true, false, true, true]),
     ] {
         let module = twill_triton::mlir::parse(&text(name), name).unwrap();
         for ring_depth in [1, 3] {

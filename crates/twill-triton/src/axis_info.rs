@@ -95,7 +95,8 @@ impl<'m> AxisInfos<'m> {
             let aligned = axis.contiguity.min(axis.divisibility / unit).min(ACCESS_BYTES / unit).max(1);
             mask.as_ref().and_then(|mask| mask.get(dimension)).map_or(aligned, |mask| gcd(aligned, mask.constancy))
         };
-        let each = axes.iter().enumerate().map(|(dimension, axis)| (elements(dimension, axis), axis.contiguity, dimension));
+        let each =
+            axes.iter().enumerate().map(|(dimension, axis)| (elements(dimension, axis), axis.contiguity, dimension));
         let (elements, _, dimension) = each.max().unwrap_or((1, 1, 0));
         Access { dimension, elements }
     }
@@ -123,7 +124,8 @@ impl<'m> AxisInfos<'m> {
         let module = self.module;
         for (index, value) in module.arguments(function).iter().enumerate() {
             let mut facts = self.unknown(*value);
-            if let (Some(attributes), [axis]) = (module.argument_attributes(function, index), facts.axes.as_mut_slice()) {
+            if let (Some(attributes), [axis]) = (module.argument_attributes(function, index), facts.axes.as_mut_slice())
+            {
                 axis.divisibility = attributes.integer("tt.divisibility").map_or(1, |n| power_of_two(i128::from(n)));
             }
             self.known[value.index()] = Some(facts);
@@ -252,7 +254,11 @@ impl<'m> AxisInfos<'m> {
             ("arith.constant", []) => {
                 let constant = self.module.integer_constant(result);
                 let divisibility = constant.map_or(1, power_of_two);
-                let axes = shape.iter().map(|n| AxisInfo { contiguity: 1, divisibility, constancy: power_of_two(i128::from(*n)) });
+                let axes = shape.iter().map(|n| AxisInfo {
+                    contiguity: 1,
+                    divisibility,
+                    constancy: power_of_two(i128::from(*n)),
+                });
                 let is_one = operation.attributes.get("value").and_then(Attribute::number).is_some();
                 if is_one { Facts { axes: axes.collect(), constant, ..unknown } } else { unknown }
             }
@@ -289,15 +295,15 @@ impl<'m> AxisInfos<'m> {
                 let order = operation.attributes.integers("order")?;
                 axes(&|d| x.axes.get(usize::try_from(*order.get(d)?).ok()?).copied())
             }
-            ("arith.trunci", _) if self.module.type_of(result).element().scalar_bits().is_none_or(|bits| bits < 32) => unknown,
+            ("arith.trunci", _) if self.module.type_of(result).element().scalar_bits().is_none_or(|bits| bits < 32) => {
+                unknown
+            }
             ("arith.extsi" | "arith.extui" | "arith.trunci" | "arith.index_cast" | "tt.bitcast", [x])
                 if x.unit == unknown.unit =>
             {
                 Facts { axes: x.axes.clone(), constant: x.constant, ..unknown }
             }
-            ("arith.addi" | "tt.addptr", [a, b]) => {
-                axes(&|d| Some(sum(a, b, *a.axes.get(d)?, *b.axes.get(d)?, true)))
-            }
+            ("arith.addi" | "tt.addptr", [a, b]) => axes(&|d| Some(sum(a, b, *a.axes.get(d)?, *b.axes.get(d)?, true))),
             ("arith.subi", [a, b]) => axes(&|d| Some(sum(a, b, *a.axes.get(d)?, *b.axes.get(d)?, false))),
             ("arith.muli", _) => zip(product),
             ("arith.shli", [a, b]) => {

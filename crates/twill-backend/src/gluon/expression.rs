@@ -3,7 +3,7 @@
 use super::layout::{Layout, infer};
 use super::names::dtype;
 use super::names::parameter;
-use super::operation::apply;
+use super::operation::{apply, is_number};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use twill_codegen::Iteration;
@@ -111,7 +111,13 @@ impl Names<'_> {
             ExpressionKind::Integer(n) => integer(*n, &value.element),
             ExpressionKind::Float(x) => float(*x),
             ExpressionKind::Apply { operation, operands } => {
-                let operands: Vec<String> = operands.iter().map(|o| self.scalar(o)).collect();
+                // An operation by MLIR's name takes no numbers of Python's.
+                let is_opaque = matches!(operation, Elementwise::Opaque(_)) && !self.in_order;
+                let typed = |o: &Expression| match self.scalar(o) {
+                    text if is_opaque && is_number(&text) => format!("gl.to_tensor({text}).to({})", dtype(&o.element)),
+                    text => text,
+                };
+                let operands: Vec<String> = operands.iter().map(typed).collect();
                 apply(operation, &operands, &value.element)
             }
             ExpressionKind::Load { pointers, mask, other } => {
@@ -188,12 +194,14 @@ impl Names<'_> {
             }
             ExpressionKind::Transpose(order, x) => {
                 let turned = match want {
-                    Layout::Coalesced { shape, dimension, vector, warps } if order == &[1, 0] => Some(Layout::Coalesced {
-                        shape: shape.iter().rev().copied().collect(),
-                        dimension: 1 - dimension.min(&1),
-                        vector: *vector,
-                        warps: *warps,
-                    }),
+                    Layout::Coalesced { shape, dimension, vector, warps } if order == &[1, 0] => {
+                        Some(Layout::Coalesced {
+                            shape: shape.iter().rev().copied().collect(),
+                            dimension: 1 - dimension.min(&1),
+                            vector: *vector,
+                            warps: *warps,
+                        })
+                    }
                     _ => None,
                 };
                 let inner = infer(x, &self.layouts).or(turned).unwrap_or_else(|| self.default_layout(x));
@@ -204,8 +212,9 @@ impl Names<'_> {
                 )
             }
             ExpressionKind::Apply { operation, operands } => {
-                let covered = !self.in_order && covers(operands, &value.shape);
-                if !covered && !self.in_order && operands.iter().all(is_single) {
+                let is_typed = self.in_order || matches!(operation, Elementwise::Opaque(_));
+                let covered = !is_typed && covers(operands, &value.shape);
+                if !covered && !is_typed && operands.iter().all(is_single) {
                     let operands: Vec<String> = operands.iter().map(|o| self.single(o)).collect();
                     return full(apply(operation, &operands, &value.element));
                 }

@@ -3,8 +3,8 @@
 use super::expression::Names;
 use super::layout::{Layout, Reach, inlined, of_other_variables};
 use super::names::dtype;
-use super::operation::is_number;
 use super::names::parameter;
+use super::operation::is_number;
 use super::source::group_arguments;
 use super::tensor_memory;
 use crate::listing::end_with_marker;

@@ -82,7 +82,8 @@ impl<'a> LoopFacts<'a> {
                 Stands::Tile(id) => {
                     facts.ops.insert(id, op);
                     let operation = tiles.operation(id);
-                    if let (TileOpKind::Load(Transfer::Pointer), Some(load)) = (&operation.kind, operation.statements.last())
+                    if let (TileOpKind::Load(Transfer::Pointer), Some(load)) =
+                        (&operation.kind, operation.statements.last())
                         && let [pointers, rest @ ..] = module.operation(*load).operands.as_slice()
                     {
                         facts.accesses.insert(op, infos.access(*pointers, rest.first().copied()));
@@ -146,7 +147,9 @@ impl<'a> LoopFacts<'a> {
         let Some(tile) = self.tile_operation(op) else { return false };
         match self.accesses.get(&op) {
             Some(access) => access.dimension == 0 && tile.result.is_some_and(|r| self.tiles.tile(r).shape.len() == 2),
-            None => tile.statements.last().and_then(|id| self.tiles.matrix_tile(*id)).is_some_and(|tile| tile.transposed),
+            None => {
+                tile.statements.last().and_then(|id| self.tiles.matrix_tile(*id)).is_some_and(|tile| tile.transposed)
+            }
         }
     }
 
@@ -167,9 +170,12 @@ impl<'a> LoopFacts<'a> {
 
     /// Whether `wgmma` does an MMA: 64 rows or a multiple of them, in elements of 16 bits.
     pub fn is_wgmma(&self, module: &Module, op: OpId) -> bool {
-        let Some(tile) = self.tile_operation(op).filter(|o| matches!(o.kind, TileOpKind::Dot { .. })) else { return false };
+        let Some(tile) = self.tile_operation(op).filter(|o| matches!(o.kind, TileOpKind::Dot { .. })) else {
+            return false;
+        };
         let left = tile.statements.last().and_then(|id| module.operation(*id).operands.first());
-        let is_half = left.is_some_and(|left| matches!(module.type_of(*left).element(), Type::Float(kind) if kind.bits() == 16));
+        let is_half =
+            left.is_some_and(|left| matches!(module.type_of(*left).element(), Type::Float(kind) if kind.bits() == 16));
         let rows = self.region(module, tile).extents.first().copied().unwrap_or(0);
         is_half && rows > 0 && rows.is_multiple_of(hopper::MMA_ROWS)
     }

@@ -10,14 +10,14 @@ mod control_flow;
 mod operation;
 
 use crate::builder::declarations::parameters;
-pub(crate) use operation::opaque;
 use crate::error::Error;
 use crate::ir::names;
 use crate::ir::{Expression, ExpressionKind, Form, Group, Node, Note, Op, Variable, VariableId, WarpProgram};
+pub(crate) use operation::opaque;
 use std::collections::{BTreeSet, HashMap};
 use twill_graph::GroupId;
-use twill_triton::{AxisInfos, OperationLocation};
 use twill_triton::mlir::{FloatKind, Module, OperationId, Type, ValueId};
+use twill_triton::{AxisInfos, OperationLocation};
 
 /// Registers a thread of the only group: as many as its threads find.
 const REGISTERS: u32 = 255;

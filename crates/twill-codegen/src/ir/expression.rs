@@ -127,7 +127,9 @@ impl Expression {
             ExpressionKind::Apply { operation, operands } => {
                 let mut operands: Vec<Expression> = operands.into_iter().map(Expression::without_zeros).collect();
                 match (&operation, operands.as_slice()) {
-                    (Elementwise::AddI | Elementwise::AddPtr, [_, right]) if right.is_zero() => return operands.remove(0),
+                    (Elementwise::AddI | Elementwise::AddPtr, [_, right]) if right.is_zero() => {
+                        return operands.remove(0);
+                    }
                     (Elementwise::AddI, [left, _]) if left.is_zero() => return operands.remove(1),
                     _ => ExpressionKind::Apply { operation, operands },
                 }
@@ -143,7 +145,9 @@ impl Expression {
     fn is_zero(&self) -> bool {
         match &self.kind {
             ExpressionKind::Integer(n) => *n == 0,
-            ExpressionKind::Iteration(number) => number.iteration == crate::passes::steps::program::Iteration::Absolute(0),
+            ExpressionKind::Iteration(number) => {
+                number.iteration == crate::passes::steps::program::Iteration::Absolute(0)
+            }
             ExpressionKind::Broadcast(x) | ExpressionKind::ExpandDims(_, x) => x.is_zero(),
             ExpressionKind::Apply { operation, operands } => match operation {
                 Elementwise::MulI => operands.iter().any(Expression::is_zero),

@@ -3,8 +3,8 @@
 //! Before: which groups there are, and what they do, is known. After: each group has its registers a thread.
 
 use crate::builder::kernel::KernelBuilder;
-use crate::error::Error;
 use crate::builder::source::LoopFacts;
+use crate::error::Error;
 use crate::target::{RegisterDemand, blackwell, hopper};
 use twill_graph::{GroupRole, OpId, narrow, saturate};
 
@@ -39,8 +39,7 @@ fn copied(builder: &KernelBuilder<'_>) -> u32 {
         let held = if facts.loads_through_registers(builder.module, op) { 1 } else { 0 };
         builder.copies_by_threads(group).then_some(accesses * (3 + held))
     };
-    let loads = builder.loops.iter().flat_map(|facts| {
-        facts.problem.graph().op_ids().filter_map(move |op| of_load(facts, op))
-    });
+    let loads =
+        builder.loops.iter().flat_map(|facts| facts.problem.graph().op_ids().filter_map(move |op| of_load(facts, op)));
     narrow(saturate::<usize>(loads.max().unwrap_or(0)))
 }

@@ -103,8 +103,13 @@ fn convert(module: &mut Module, id: OperationId) {
             let kind = module.type_of(result).clone();
             let name = module.value(result).name.clone();
             let operands = vec![condition, a, b];
-            let select =
-                NewOperation { name: "arith.select", operands, attributes: Vec::new(), result: (kind, &name), like: id };
+            let select = NewOperation {
+                name: "arith.select",
+                operands,
+                attributes: Vec::new(),
+                result: (kind, &name),
+                like: id,
+            };
             let selected = module.insert_before(id, select);
             module.replace_uses(result, selected);
         }

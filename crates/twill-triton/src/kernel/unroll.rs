@@ -60,7 +60,13 @@ fn unroll(module: &mut Module, id: OperationId, trips: &[i128]) {
     let kind = module.type_of(induction).clone();
     let name = module.value(induction).name.clone();
     for (number, value) in trips.iter().enumerate() {
-        let constant = Attribute::Integer { value: *value, kind: match &kind { Type::Index => Type::Integer(64), other => other.clone() } };
+        let constant = Attribute::Integer {
+            value: *value,
+            kind: match &kind {
+                Type::Index => Type::Integer(64),
+                other => other.clone(),
+            },
+        };
         let new = NewOperation {
             name: "arith.constant",
             operands: Vec::new(),

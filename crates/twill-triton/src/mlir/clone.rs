@@ -37,7 +37,8 @@ impl Module {
                 let inner = self.add_block(of_copy);
                 self.regions[of_copy.index()].blocks.push(inner);
                 for argument in self.block(block).arguments.clone() {
-                    let (kind, name) = (self.type_of(argument).clone(), format!("{}{suffix}", self.value(argument).name));
+                    let (kind, name) =
+                        (self.type_of(argument).clone(), format!("{}{suffix}", self.value(argument).name));
                     let of_inner = self.add_argument(inner, kind, &name);
                     copies.insert(argument, of_inner);
                 }

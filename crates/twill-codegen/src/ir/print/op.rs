@@ -35,7 +35,11 @@ impl Text<'_> {
             }
             Op::CpAsync { pointers, mask, elements, to, full } => {
                 let (pointers, mask) = (self.expression(pointers), self.mask(mask.as_ref()));
-                format!("cp_async {pointers}{mask} elements {elements} to {} full {}", self.slot(to), self.barrier(*full))
+                format!(
+                    "cp_async {pointers}{mask} elements {elements} to {} full {}",
+                    self.slot(to),
+                    self.barrier(*full)
+                )
             }
             Op::LocalStore { value, to } => format!("local_store {} to {}", self.expression(value), self.slot(to)),
             Op::FenceProxyAsync => "fence_proxy_async".to_owned(),

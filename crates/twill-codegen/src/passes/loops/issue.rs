@@ -240,7 +240,8 @@ impl LoopBuilder<'_, '_> {
                 let elements = facts.access(op).map_or(1, |access| access.elements);
                 let elements = elements.min(pointers.shape.last().copied().unwrap_or(1));
                 if facts.loads_through_registers(module, op) {
-                    let element = operation.results.first().map_or(Type::Integer(32), |r| self.reader.lowering.element(*r));
+                    let element =
+                        operation.results.first().map_or(Type::Integer(32), |r| self.reader.lowering.element(*r));
                     return self.load_through_registers(pointers, mask, element, elements, to, signals);
                 }
                 self.reader.group.act(Op::CpAsync { pointers, mask, elements, to, full });

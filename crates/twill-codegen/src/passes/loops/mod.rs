@@ -10,8 +10,8 @@
 pub(crate) mod expansion;
 mod issue;
 mod rings;
-mod synchronous_mma;
 mod state;
+mod synchronous_mma;
 pub(crate) mod tcgen05;
 mod waits;
 mod wgmma;
@@ -120,7 +120,11 @@ impl LoopBuilder<'_, '_> {
         let (shape, element, form) = match producer {
             Some((value, producer)) => {
                 let columns = producer.region.extents.last().copied().unwrap_or(8);
-                let form = if facts.is_wgmma(self.reader.lowering.module, op) { Form::Accumulator { columns } } else { Form::Any };
+                let form = if facts.is_wgmma(self.reader.lowering.module, op) {
+                    Form::Accumulator { columns }
+                } else {
+                    Form::Any
+                };
                 (producer.region.extents, self.reader.lowering.element(value), form)
             }
             None => {

@@ -3,8 +3,8 @@
 use super::LoopBuilder;
 use crate::builder::group::{InFlightMma, iterations_before};
 use crate::error::Error;
-use crate::ir::{Node, Op};
 use crate::ir::VariableId;
+use crate::ir::{Node, Op};
 use crate::passes::steps::program::{Barrier, Iteration};
 use twill_graph::OpId;
 use twill_graph::saturate;
