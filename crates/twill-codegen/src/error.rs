@@ -4,6 +4,9 @@ use thiserror::Error;
 use twill_graph::grouped;
 use twill_triton::OperationLocation;
 
+/// The way out where rows of one tile that different groups hold are read together.
+pub(crate) const ONE_SUB_TILE: &str = "use one sub-tile (--sub-tiles 1)";
+
 /// What stands in the way of generating code.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
@@ -82,6 +85,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether one sub-tile may do.
+    pub fn asks_for_one_sub_tile(&self) -> bool {
+        matches!(self, Error::Unsupported { way_out, .. } if *way_out == ONE_SUB_TILE)
+    }
+
     /// The operation that it is about, if it is about one.
     pub fn place(&self) -> Option<&OperationLocation> {
         match self {

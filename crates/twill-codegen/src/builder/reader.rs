@@ -2,7 +2,7 @@
 
 use crate::builder::group::{GroupBuilder, iterations_before, shifted};
 use crate::builder::kernel::KernelBuilder;
-use crate::error::Error;
+use crate::error::{Error, ONE_SUB_TILE};
 use crate::ir::Elementwise;
 use crate::ir::Region;
 use crate::ir::names;
@@ -147,7 +147,7 @@ impl Reader<'_, '_> {
             return Err(self.lowering.unsupported(
                 id,
                 "a read of rows that different warp groups hold",
-                "let every row be worked on by itself, or use one sub-tile (--sub-tiles 1)",
+                ONE_SUB_TILE,
             ));
         };
         let op = producer.op;
@@ -393,7 +393,7 @@ impl Reader<'_, '_> {
             self.lowering.unsupported(
                 known.load,
                 "a part of a tile that is cut along two dimensions",
-                "use one sub-tile (--sub-tiles 1)",
+                ONE_SUB_TILE,
             )
         })?;
         let value = SlotValue::outside(MemoryValue::Invariant(narrow(tile)));

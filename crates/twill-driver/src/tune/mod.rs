@@ -86,7 +86,7 @@ pub fn compile(
         return Ok(Compiled::Kernel(Box::new(in_order_kernel(&kernel, "asked for (--schedule in-order)"))));
     }
     let may_be_in_order = in_order::is_asked_for(request, options);
-    let kernel = match pipelined(request, options, assembler, session) {
+    let kernel = match pipelined_or_whole(request, options, assembler, session) {
         Ok(Made::Kernel(kernel)) => *kernel,
         Ok(Made::Stopped) => return Ok(Compiled::Stopped),
         Ok(Made::NoSchedule(status)) => {
@@ -133,6 +133,33 @@ enum Made {
 /// A kernel in order, and why it has no pipeline.
 fn in_order_kernel(candidate: &Candidate, why: &str) -> GeneratedKernel {
     GeneratedKernel { in_order: Some(why.to_owned()), ..GeneratedKernel::of(candidate, candidate.spec.machine.name()) }
+}
+
+/// As [`pipelined`]; where its rows cannot be shared out and the user did not ask for that, with one sub-tile.
+fn pipelined_or_whole(
+    request: &Request,
+    options: &CompileOptions,
+    assembler: Option<&Assembler>,
+    session: &mut Session<'_>,
+) -> Result<Made, Error> {
+    let error = match pipelined(request, options, assembler, session) {
+        Err(error) if request.lowering.sub_tiles.is_none() && asks_for_one_sub_tile(&error) => error,
+        made => return made,
+    };
+    let lowering = LoweringParameters { sub_tiles: Some(1), ..request.lowering.clone() };
+    session.observer.note(&format!("{error}\none sub-tile is tried"));
+    match pipelined(&Request { lowering, ..request.clone() }, options, assembler, session) {
+        Ok(made @ (Made::Kernel(_) | Made::Stopped)) => Ok(made),
+        Ok(Made::NoSchedule(_)) | Err(_) => Err(error),
+    }
+}
+
+fn asks_for_one_sub_tile(error: &Error) -> bool {
+    match error {
+        Error::Emit { error, .. } => error.asks_for_one_sub_tile(),
+        Error::Triton(error) => matches!(**error, twill_triton::Error::NoRows { .. }),
+        _ => false,
+    }
 }
 
 /// The best kernel with a pipeline.

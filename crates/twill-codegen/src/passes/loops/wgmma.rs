@@ -2,7 +2,7 @@
 
 use crate::builder::group::{InFlightMma, shifted};
 use crate::builder::reader::slice_of;
-use crate::error::Error;
+use crate::error::{Error, ONE_SUB_TILE};
 use crate::ir::Op;
 use crate::ir::Region;
 use crate::ir::names;
@@ -157,7 +157,7 @@ impl LoopBuilder<'_, '_> {
                 self.reader.lowering.unsupported(
                     id,
                     "operands that are cut differently",
-                    "use one sub-tile (--sub-tiles 1)",
+                    ONE_SUB_TILE,
                 )
             })?);
         }
@@ -274,7 +274,7 @@ impl LoopBuilder<'_, '_> {
             self.reader.lowering.unsupported(
                 id,
                 "an operand that is cut along two dimensions",
-                "use one sub-tile (--sub-tiles 1)",
+                ONE_SUB_TILE,
             )
         })?;
         // Cut before it is transposed.
