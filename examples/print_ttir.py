@@ -377,6 +377,7 @@ VARIANTS = [
     pointers("bytes", element="*i8", BLOCK=64),
     pointers("parts", BLOCK=64, PARTS=2),
     pointers("around", BLOCK=64),
+    pointers("gathered", ROWS=128, BLOCK=64),
 ]
 
 

@@ -39,9 +39,19 @@ pub(super) enum Axis {
     Column,
 }
 
+/// Tiles whose neighbours are one thread's are held over all threads too.
+fn as_blocked(layout: &Layout) -> Layout {
+    match layout {
+        Layout::Coalesced { shape, warps, .. } => Layout::blocked(shape.len(), *warps),
+        Layout::Slice(dimension, parent) => Layout::Slice(*dimension, Box::new(as_blocked(parent))),
+        other => other.clone(),
+    }
+}
+
 impl Fragment {
     /// Of a layout, for a tile of this shape.
     pub fn of(layout: &Layout, shape: &[u64]) -> Result<Fragment, Error> {
+        let layout = &as_blocked(layout);
         let unknown = || missing(format!("a tile of shape {shape:?} in the layout {layout:?}"));
         Ok(match (layout, shape) {
             (Layout::Accumulator(_) | Layout::LeftOperand { .. }, [rows, 1]) => Fragment::Rows { rows: *rows },

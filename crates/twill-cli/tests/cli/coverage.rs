@@ -54,6 +54,24 @@ fn early_returns_and_branches_are_realised() {
 }
 
 #[test]
+fn loads_through_pointers_and_multiplications_of_any_kind_are_realised() {
+    let rows = rows(&coverage(&["examples/fixtures/pointers", "--format", "json"]));
+    assert_eq!(rows.len(), 7);
+    for (name, row) in rows {
+        let operations = &row["gluon"]["realised"]["operations"];
+        let [copies, mmas, dots] = ["cp_async", "async_mmas", "dots"].map(|kind| operations[kind].as_u64());
+        let copied = copies.map(|count| count > 0);
+        let expected = match name.as_str() {
+            "strided" => (Some(false), true, false),
+            "small" | "bytes" => (Some(true), false, true),
+            "around" | "gathered" => (Some(true), true, true),
+            _ => (Some(true), true, false),
+        };
+        assert_eq!((copied, mmas > Some(0), dots > Some(0)), expected, "{name}: {row}");
+    }
+}
+
+#[test]
 fn the_summary_counts_and_an_input_that_is_none_is_an_error() {
     let output = coverage(&["examples/gemm_tma.ttir", "examples/fixtures/in_order/nested.ttir", "absent.ttir"]);
     assert_eq!(output.status.code(), Some(1));

@@ -144,11 +144,7 @@ impl Reader<'_, '_> {
         };
         let Some(producer) = producers.iter().find(fits) else {
             let id = self.lowering.module.defining_operation(value).unwrap_or(facts.parts.operation);
-            return Err(self.lowering.unsupported(
-                id,
-                "a read of rows that different warp groups hold",
-                ONE_SUB_TILE,
-            ));
+            return Err(self.lowering.unsupported(id, "a read of rows that different warp groups hold", ONE_SUB_TILE));
         };
         let op = producer.op;
         if self.lowering.is_tcgen05_mma(index, op) {
@@ -390,11 +386,7 @@ impl Reader<'_, '_> {
             }
         };
         let slice = slice_of(&known.region, region).ok_or_else(|| {
-            self.lowering.unsupported(
-                known.load,
-                "a part of a tile that is cut along two dimensions",
-                ONE_SUB_TILE,
-            )
+            self.lowering.unsupported(known.load, "a part of a tile that is cut along two dimensions", ONE_SUB_TILE)
         })?;
         let value = SlotValue::outside(MemoryValue::Invariant(narrow(tile)));
         Ok(Slot { buffer: known.buffer, at: Some(cursor), slice, transposed: false, value })

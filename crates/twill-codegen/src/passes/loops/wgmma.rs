@@ -154,11 +154,7 @@ impl LoopBuilder<'_, '_> {
             };
             let both = part(&lefts, 1).zip(part(&rights, 0));
             pairs.push(both.ok_or_else(|| {
-                self.reader.lowering.unsupported(
-                    id,
-                    "operands that are cut differently",
-                    ONE_SUB_TILE,
-                )
+                self.reader.lowering.unsupported(id, "operands that are cut differently", ONE_SUB_TILE)
             })?);
         }
         Ok(pairs)
@@ -271,11 +267,7 @@ impl LoopBuilder<'_, '_> {
 
     fn sliced(&mut self, id: OperationId, slot: Slot, tile: &Region, part: &Region) -> Result<Slot, Error> {
         let slice = slice_of(tile, part).ok_or_else(|| {
-            self.reader.lowering.unsupported(
-                id,
-                "an operand that is cut along two dimensions",
-                ONE_SUB_TILE,
-            )
+            self.reader.lowering.unsupported(id, "an operand that is cut along two dimensions", ONE_SUB_TILE)
         })?;
         // Cut before it is transposed.
         let slice = slice.map(|(d, start, extent)| (if slot.transposed { 1 - d } else { d }, start, extent));
