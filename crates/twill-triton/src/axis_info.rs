@@ -224,9 +224,9 @@ impl<'m> AxisInfos<'m> {
         let mut set = |name: &str, field: fn(&mut AxisInfo) -> &mut u64| {
             let Some(numbers) = operation.attributes.get(name).map(numbers) else { return };
             for (index, axis) in facts.axes.iter_mut().enumerate() {
-                // One number stands for all dimensions.
+                // One number stands for all dimensions. What is known to be more stays so.
                 if let Some(number) = numbers.get(index).or(numbers.first().filter(|_| numbers.len() == 1)) {
-                    *field(axis) = power_of_two(*number);
+                    *field(axis) = power_of_two(*number).max(*field(axis));
                 }
             }
         };
@@ -265,7 +265,11 @@ impl<'m> AxisInfos<'m> {
             ("tt.make_range", []) => {
                 let start = operation.attributes.integer("start").unwrap_or(0);
                 let contiguity = power_of_two(i128::from(*shape.first()?));
-                let divisibility = power_of_two(i128::from(start));
+                // The last block is shorter where the extent is no power of two.
+                let divisibility = match shape.first() == Some(&contiguity) {
+                    true => power_of_two(i128::from(start)),
+                    false => gcd(power_of_two(i128::from(start)), contiguity),
+                };
                 Facts { axes: vec![AxisInfo { contiguity, divisibility, constancy: 1 }], ..unknown }
             }
             ("tt.splat", [x]) => {

@@ -93,8 +93,14 @@ fn from_mlir(opaque: &Opaque, operands: &[String], element: &Type) -> String {
 
 /// Whether Python computes a text itself: it has numbers and operators, but no names.
 pub(super) fn is_number(text: &str) -> bool {
+    if matches!(
+        text.trim_start_matches('-'),
+        "True" | "False" | "float(\"inf\")" | "float(\"nan\")" | "float(\"-inf\")"
+    ) {
+        return true;
+    }
     let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.').filter(|word| !word.is_empty());
-    words.all(|word| word.starts_with(|c: char| c.is_ascii_digit()))
+    !text.is_empty() && words.all(|word| word.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// With parentheses where it is more than a name, a number or a call.

@@ -86,7 +86,9 @@ impl<'a> LoopFacts<'a> {
                         (&operation.kind, operation.statements.last())
                         && let [pointers, rest @ ..] = module.operation(*load).operands.as_slice()
                     {
-                        facts.accesses.insert(op, infos.access(*pointers, rest.first().copied()));
+                        let access = infos.access(*pointers, rest.first().copied());
+                        let part = facts.region(module, operation).extents;
+                        facts.accesses.insert(op, within(access, &part));
                     }
                     if let (Some(value), Some(_)) = (value_of(module, operation), operation.result) {
                         let program = if programs { operation.sub_tile } else { None };
@@ -184,6 +186,16 @@ impl<'a> LoopFacts<'a> {
     pub fn carried(&self, value: ValueId) -> Option<usize> {
         self.parts.carried.iter().position(|v| *v == value)
     }
+}
+
+/// How threads move a part of these extents: along its last dimension, which the first of two becomes.
+fn within(access: Access, part: &[u64]) -> Access {
+    let last = part.len().saturating_sub(1);
+    if access.dimension != last && part.len() != 2 {
+        return Access { dimension: last, elements: 1 };
+    }
+    let extent = part.get(access.dimension).copied().unwrap_or(1);
+    Access { elements: access.elements.min(extent), ..access }
 }
 
 /// The value of the TTIR that an operation makes.

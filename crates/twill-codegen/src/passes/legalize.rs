@@ -10,6 +10,7 @@ use crate::builder::views::is_view;
 use crate::error::Error;
 use crate::ir::Elementwise;
 use crate::passes::epilogue::stores::is_store;
+use std::collections::BTreeSet;
 use twill_triton::mlir::{Definition, OperationId, ValueId};
 
 /// The pass.
@@ -18,24 +19,28 @@ pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
     check_order(builder)
 }
 
-/// Refuses loads after stores to the same argument, in the text or around a loop.
+/// Refuses loads after stores to the same argument, in the text or around a loop; loads of numbers also before them, since each
+/// group loads a number when it needs it.
 fn check_order(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
     let module = lowering.module;
     let all: Vec<OperationId> = module.walk(lowering.kernel.function()).collect();
-    let of = |wanted: &dyn Fn(&str) -> bool| -> Vec<(usize, OperationId, ValueId)> {
-        let base = |(k, id): (usize, &OperationId)| {
+    let of = |wanted: &dyn Fn(&str) -> bool| -> Vec<(usize, OperationId, BTreeSet<ValueId>)> {
+        let bases = |(k, id): (usize, &OperationId)| {
             let operation = module.operation(*id);
             let address = operation.operands.first().copied().filter(|_| wanted(&operation.name))?;
-            Some((k, *id, argument(lowering, address, 0)?))
+            Some((k, *id, bases(lowering, address)))
         };
-        all.iter().enumerate().filter_map(base).collect()
+        all.iter().enumerate().filter_map(bases).collect()
     };
     let stores = of(&is_store);
-    for (place, id, base) in of(&|name| matches!(name, "tt.load" | "tt.descriptor_load")) {
+    for (place, id, read) in of(&|name| matches!(name, "tt.load" | "tt.descriptor_load")) {
         let block = |id: OperationId| module.operation(id).block;
         let around = |id: OperationId| lowering.loops.iter().position(|l| block(id) == Some(l.parts.body));
-        let after = |(stored, store, written): &(usize, OperationId, ValueId)| {
-            *written == base && (*stored < place || (around(id).is_some() && around(id) == around(*store)))
+        let is_number = module.operation(id).results.iter().all(|value| !module.type_of(*value).is_tensor());
+        let after = |(stored, store, written): &(usize, OperationId, BTreeSet<ValueId>)| {
+            // An address that is counted from nothing known may be any.
+            let may_meet = read.is_empty() || written.is_empty() || !read.is_disjoint(written);
+            may_meet && (is_number || *stored < place || (around(id).is_some() && around(id) == around(*store)))
         };
         if stores.iter().any(after) {
             return Err(lowering.unsupported(
@@ -48,22 +53,36 @@ fn check_order(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The kernel's argument that an address is counted from.
-fn argument(lowering: &KernelBuilder<'_>, value: ValueId, depth: u32) -> Option<ValueId> {
-    if depth > 256 {
-        return None;
-    }
-    let from = match lowering.module.definition(value) {
-        Definition::Argument { block, .. } if block == lowering.block => return Some(value),
-        Definition::Argument { .. } => {
-            lowering.loops.iter().find_map(|l| l.parts.initial.get(l.carried(value)?).copied())
+/// The kernel's arguments that an address may be counted from.
+fn bases(lowering: &KernelBuilder<'_>, address: ValueId) -> BTreeSet<ValueId> {
+    let module = lowering.module;
+    let (mut found, mut seen, mut work) = (BTreeSet::new(), BTreeSet::new(), vec![address]);
+    while let Some(value) = work.pop() {
+        if !seen.insert(value) {
+            continue;
         }
-        Definition::Result { operation, index } => match lowering.module.for_loop(operation) {
-            Some(parts) => parts.initial.get(index).copied(),
-            None => lowering.module.operation(operation).operands.first().copied(),
-        },
-    };
-    argument(lowering, from?, depth + 1)
+        match module.definition(value) {
+            Definition::Argument { block, .. } if block == lowering.block => {
+                found.insert(value);
+            }
+            Definition::Argument { .. } => {
+                work.extend(lowering.loops.iter().find_map(|l| l.parts.initial.get(l.carried(value)?).copied()));
+            }
+            Definition::Result { operation: id, index } => match module.for_loop(id) {
+                Some(parts) => work.extend(parts.initial.get(index)),
+                None => {
+                    let operation = module.operation(id);
+                    let counted = match operation.name.as_str() {
+                        "arith.select" => 1..3,
+                        "arith.addi" => 0..2,
+                        _ => 0..1,
+                    };
+                    work.extend(operation.operands.get(counted).unwrap_or_default());
+                }
+            },
+        }
+    }
+    found
 }
 
 /// Nothing at the kernel's top level may be left out silently.

@@ -49,7 +49,8 @@ fn is_straight(module: &Module, id: OperationId) -> bool {
         let operation = module.operation(inner);
         operation.operands.iter().chain(&operation.results).any(|value| module.type_of(*value).is_tensor())
     });
-    has_tiles && inner.all(|name| !matches!(name, "scf.for" | "scf.while"))
+    let has_blocks = module.walk(id).any(|inner| !module.operation(inner).successors.is_empty());
+    has_tiles && !has_blocks && inner.all(|name| !matches!(name, "scf.for" | "scf.while"))
 }
 
 fn unroll(module: &mut Module, id: OperationId, trips: &[i128]) {

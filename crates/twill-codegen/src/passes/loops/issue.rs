@@ -238,7 +238,6 @@ impl LoopBuilder<'_, '_> {
                 };
                 let facts = &self.reader.lowering.loops[index];
                 let elements = facts.access(op).map_or(1, |access| access.elements);
-                let elements = elements.min(pointers.shape.last().copied().unwrap_or(1));
                 if facts.loads_through_registers(module, op) {
                     let element =
                         operation.results.first().map_or(Type::Integer(32), |r| self.reader.lowering.element(*r));

@@ -24,7 +24,9 @@ impl LoopBuilder<'_, '_> {
         let &[left, right, sum, ..] = operation.operands.as_slice() else {
             return Err(self.reader.lowering.defect(id, "the operands of an MMA"));
         };
-        let depth = self.reader.lowering.shape(left).get(1).copied().unwrap_or(0);
+        let [_, depth] = self.reader.lowering.shape(left)[..] else {
+            return Err(self.reader.lowering.unsupported(id, "MMAs of more than two dimensions", "multiply matrices"));
+        };
         let along = |dimension: usize| {
             let mut part = region.clone();
             (part.starts[dimension], part.extents[dimension]) = (0, depth);
@@ -38,6 +40,7 @@ impl LoopBuilder<'_, '_> {
         self.reader.group.note = note;
         let operation = Box::new(opaque(operation));
         self.reader.group.act(Op::Opaque { operation, operands: vec![left, right, sum], results: vec![to] });
+        self.stamp_completed(op, iteration);
         Ok(())
     }
 
