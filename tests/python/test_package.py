@@ -206,7 +206,7 @@ class TestCache:
         assert twill_gpu.cache_info().schedules == 1
         assert "cache" in json.loads(twill_gpu.schedule(ATTENTION, machine="h200").to_json())["seconds"]
         twill_gpu.schedule(ATTENTION, machine="h200", no_cache=True)
-        twill_gpu.schedule(ATTENTION, machine="h200", compute_groups=1)
+        twill_gpu.schedule(ATTENTION, machine="h200", compute_groups=1, time_limit=120)
         info = twill_gpu.cache_info()
         assert info.schedules == 2 and info.size > 1000
         for entry in (info.folder / "schedule").iterdir():
