@@ -277,13 +277,8 @@ impl Reader<'_, '_> {
         let [_, depth] = self.lowering.shape(left)[..] else {
             return Err(self.lowering.unsupported(id, "MMAs of more than two dimensions", "multiply matrices"));
         };
-        let along = |dimension: usize| {
-            let mut part = region.clone();
-            (part.starts[dimension], part.extents[dimension]) = (0, depth);
-            part
-        };
-        let left = self.value(left, &along(1), program, None)?;
-        let right = self.value(right, &along(0), program, None)?;
+        let left = self.value(left, &region.all_along(1, depth), program, None)?;
+        let right = self.value(right, &region.all_along(0, depth), program, None)?;
         let operands = vec![left, right, self.value(sum, region, program, None)?];
         let found = operands.iter().map(|operand| self.group.section_of(operand)).max().unwrap_or(0);
         let section = if self.group.late { self.group.last() } else { found };

@@ -39,6 +39,15 @@ impl Region {
         region
     }
 
+    /// The same with all of a dimension, of this extent.
+    pub fn all_along(&self, dimension: usize, extent: u64) -> Region {
+        let mut region = self.clone();
+        if let (Some(start), Some(own)) = (region.starts.get_mut(dimension), region.extents.get_mut(dimension)) {
+            (*start, *own) = (0, extent);
+        }
+        region
+    }
+
     /// Of a transposed tensor, whose dimension `d` is dimension `order[d]` of the one that is asked for.
     pub fn before_transposition(&self, order: &[usize]) -> Region {
         let mut region = self.clone();

@@ -27,13 +27,8 @@ impl LoopBuilder<'_, '_> {
         let [_, depth] = self.reader.lowering.shape(left)[..] else {
             return Err(self.reader.lowering.unsupported(id, "MMAs of more than two dimensions", "multiply matrices"));
         };
-        let along = |dimension: usize| {
-            let mut part = region.clone();
-            (part.starts[dimension], part.extents[dimension]) = (0, depth);
-            part
-        };
-        let left = self.multiplied(left, &along(1), program, iteration)?;
-        let right = self.multiplied(right, &along(0), program, iteration)?;
+        let left = self.multiplied(left, &region.all_along(1, depth), program, iteration)?;
+        let right = self.multiplied(right, &region.all_along(0, depth), program, iteration)?;
         let sum = self.reader.value(sum, region, program, Some((self.index, iteration)))?;
         let to = self.produce(op, iteration);
         self.timestamp(op, Moment::Issue, iteration);

@@ -123,16 +123,8 @@ impl LoopBuilder<'_, '_> {
             return Err(self.reader.lowering.defect(id, "the operands of an MMA"));
         };
         let depth = self.reader.lowering.shape(*left).get(1).copied().unwrap_or(0);
-        let (rows, columns) = (0, 1);
-        let region_of = |d: usize, start: u64, extent: u64| {
-            let mut r = region.clone();
-            r.starts[d] = start;
-            r.extents[d] = extent;
-            r
-        };
-        let lefts =
-            self.segments(id, *left, &region_of(columns, 0, depth), program, iteration, 1, region.extents[1])?;
-        let rights = self.segments(id, *right, &region_of(rows, 0, depth), program, iteration, 0, 0)?;
+        let lefts = self.segments(id, *left, &region.all_along(1, depth), program, iteration, 1, region.extents[1])?;
+        let rights = self.segments(id, *right, &region.all_along(0, depth), program, iteration, 0, 0)?;
         Ok((lefts, rights))
     }
 
