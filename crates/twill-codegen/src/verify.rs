@@ -2,9 +2,11 @@
 
 mod cluster;
 mod early_returns;
+mod enclosing_loops;
 mod protocol;
 mod registers;
 mod structure;
+mod value_numbers;
 
 use crate::error::Error;
 use crate::ir::Detail;

@@ -121,6 +121,11 @@ impl Kernel {
         body.iter().any(|id| matches!(self.module.operation(*id).name.as_str(), RETURN_IF | RETURN_UNLESS))
     }
 
+    /// Whether a loop of tile operations stands in another loop or in a branch.
+    pub fn is_nested(&self) -> bool {
+        self.loops.iter().any(|l| self.module.parent(l.statement()) != Some(self.function))
+    }
+
     /// The kernel's `tt.func`.
     pub fn function(&self) -> OperationId {
         self.function

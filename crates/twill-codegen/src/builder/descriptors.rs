@@ -15,7 +15,9 @@ impl KernelBuilder<'_> {
                 "pass the descriptor as an argument",
             ));
         };
-        debug_assert_eq!(of, self.block);
+        if self.depth_of(Some(of)) != Some(0) {
+            return Err(self.unsupported(id, "a descriptor that a loop carries", "pass the descriptor as an argument"));
+        }
         let parameter = self.module.value(value).name.clone();
         let element = match self.module.type_of(value) {
             Type::TensorDescriptor(block) => block.element().clone(),

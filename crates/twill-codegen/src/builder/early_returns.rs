@@ -1,5 +1,6 @@
 //! Early returns: each group evaluates their conditions before it does anything else.
 
+use crate::builder::enclosing::Scope;
 use crate::builder::group::GroupBuilder;
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::reader::Reader;
@@ -17,7 +18,9 @@ impl KernelBuilder<'_> {
     /// Gives a group that has no code yet the kernel's early returns.
     pub fn add_early_returns(&mut self, group: &mut GroupBuilder) -> Result<(), Error> {
         let module = self.module;
-        let operations: &[OperationId] = &module.block(self.block).operations;
+        let Some(body) = module.body(self.kernel.function()) else { return Ok(()) };
+        let operations: &[OperationId] = &module.block(body).operations;
+        let scope = if self.enclosing.is_empty() { Scope::Body } else { Scope::Before(0) };
         for id in operations.iter().filter(|id| is_early_return(&module.operation(**id).name)) {
             let operation = module.operation(*id);
             if self.programs.is_some() {
@@ -25,13 +28,16 @@ impl KernelBuilder<'_> {
                 return Err(self.unsupported(*id, what, "let each have a CTA of its own"));
             }
             let Some(condition) = operation.operands.first().copied() else { continue };
-            let condition = Reader { lowering: self, group }.scalar(condition, None, None)?;
+            let mut reader = Reader { lowering: self, group };
+            let condition = reader.scoped(scope, |reader| reader.scalar(condition, None, None))?;
             let mut ways = [vec![Node::Return], Vec::new()];
             if operation.name == RETURN_UNLESS {
                 ways.reverse();
             }
             let [then, otherwise] = ways;
-            group.sections[0].push(Node::If { condition, then, otherwise });
+            group.scope = scope;
+            group.place(0, Node::If { condition, then, otherwise });
+            group.scope = Scope::Body;
         }
         Ok(())
     }

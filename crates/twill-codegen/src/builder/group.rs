@@ -1,5 +1,6 @@
 //! A warp group's program in the making: its names, what it holds, and where code goes.
 
+use crate::builder::enclosing::{Around, Scope};
 use crate::ir::Region;
 use crate::ir::names;
 use crate::ir::{BufferId, CursorId};
@@ -95,6 +96,10 @@ pub(crate) struct GroupBuilder {
     pub staged: Vec<BufferId>,
     /// By loop, its trip count.
     pub trips: Vec<Option<VariableId>>,
+    /// By enclosing loop, the outermost first.
+    pub around: Vec<Around>,
+    /// Where code goes now.
+    pub scope: Scope,
 }
 
 impl GroupBuilder {
@@ -125,6 +130,8 @@ impl GroupBuilder {
             in_use: HashMap::new(),
             staged: Vec::new(),
             trips: vec![None; loops],
+            around: Vec::new(),
+            scope: Scope::Body,
         }
     }
 
@@ -202,7 +209,7 @@ impl GroupBuilder {
         self.define(to, section);
         let note = Note { line, ..Note::default() };
         self.place(section, Node::Op(Op::Let { to, value }, note));
-        self.outer.insert(key, to);
+        self.remember(key, to);
         to
     }
 }

@@ -1,5 +1,6 @@
 //! What all groups of a kernel have in common while their programs are made.
 
+use crate::builder::enclosing::loops_around;
 use crate::builder::declarations::{loop_of_program, parameters};
 use crate::builder::group::GroupBuilder;
 use crate::builder::planned::{Export, InvariantTile, LoopStorage, PingPong, ResultBarriers};
@@ -12,7 +13,7 @@ use crate::options::{Options, SmemFallback};
 use crate::passes::steps::program::{BufferId as LoopBufferId, BufferKind};
 use std::collections::HashMap;
 use twill_graph::{GroupId, GroupRole, OpId};
-use twill_triton::mlir::{BlockId, Definition, Module, OperationId, Type, ValueId};
+use twill_triton::mlir::{BlockId, Definition, ForLoop, Module, OperationId, Type, ValueId};
 use twill_triton::tile::{TileOpKind, Transfer};
 use twill_triton::{AxisInfos, Kernel, OperationLocation};
 
@@ -23,7 +24,10 @@ const COPYING_WARPS: u32 = 4;
 pub(crate) struct KernelBuilder<'a> {
     pub kernel: &'a Kernel,
     pub module: &'a Module,
+    /// The block of the pipelined loops: the kernel's, or the body of the innermost loop around them.
     pub block: BlockId,
+    /// The loops around the pipelined ones, the outermost first.
+    pub enclosing: Vec<ForLoop<'a>>,
     pub loops: Vec<LoopFacts<'a>>,
     pub options: Options,
     pub smem_fallback: SmemFallback,
@@ -59,7 +63,7 @@ impl<'a> KernelBuilder<'a> {
         smem_fallback: SmemFallback,
     ) -> Result<KernelBuilder<'a>, Error> {
         let module = kernel.module();
-        let Some(block) = module.body(kernel.function()) else {
+        let Some(function) = module.body(kernel.function()) else {
             return Err(Error::Defect {
                 place: OperationLocation::of(module, kernel.function()),
                 what: "a body".into(),
@@ -69,6 +73,9 @@ impl<'a> KernelBuilder<'a> {
         let facts: Option<Vec<LoopFacts<'_>>> =
             loops.iter().map(|l| LoopFacts::new(module, &infos, *l, options)).collect();
         let loops = facts.unwrap_or_default();
+        let enclosing = loops.first().and_then(|l| loops_around(module, kernel.function(), l.parts.operation));
+        let enclosing = enclosing.unwrap_or_default();
+        let block = enclosing.last().map_or(function, |l| l.body);
         let program = WarpProgram {
             name: names::identifier(kernel.name()),
             parameters: parameters(module, kernel.function()),
@@ -86,6 +93,7 @@ impl<'a> KernelBuilder<'a> {
             kernel,
             module,
             block,
+            enclosing,
             loops,
             options: options.clone(),
             smem_fallback,
@@ -148,7 +156,7 @@ impl<'a> KernelBuilder<'a> {
             cursors: group.cursors.clone(),
             trips: group.trips.clone(),
             begin: Vec::new(),
-            body: group.sections.iter().flatten().cloned().collect(),
+            body: self.wrapped(group),
             end: Vec::new(),
         }
     }

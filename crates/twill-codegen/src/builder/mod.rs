@@ -5,6 +5,7 @@ pub(crate) mod carried;
 pub(crate) mod declarations;
 pub(crate) mod descriptors;
 pub(crate) mod early_returns;
+pub(crate) mod enclosing;
 pub(crate) mod group;
 pub(crate) mod invariant_tiles;
 pub(crate) mod kernel;

@@ -1,6 +1,7 @@
 //! From a value of the TTIR and the part of it that is wanted to an expression over what the group holds.
 
 use crate::builder::group::{GroupBuilder, iterations_before, shifted};
+use crate::builder::enclosing::Scope;
 use crate::builder::kernel::KernelBuilder;
 use crate::error::{Error, ONE_SUB_TILE};
 use crate::ir::Elementwise;
@@ -78,8 +79,11 @@ impl Reader<'_, '_> {
         {
             return self.in_loop(index, iteration, value, region, program);
         }
+        if let Some(value) = self.of_enclosing(value, region) {
+            return value;
+        }
         match module.definition(value) {
-            Definition::Argument { block, .. } if block == self.lowering.block => {
+            Definition::Argument { block, .. } if Some(block) == module.body(self.lowering.kernel.function()) => {
                 of(ExpressionKind::Parameter(module.value(value).name.clone()))
             }
             Definition::Argument { .. } => Err(self.elsewhere(value)),
@@ -229,12 +233,12 @@ impl Reader<'_, '_> {
         program: Option<u32>,
     ) -> Result<Expression, Error> {
         let module = self.lowering.module;
+        let operation = module.operation(id);
+        if self.lowering.depth_of(operation.block).is_none_or(|depth| depth > self.depth()) {
+            return Err(self.elsewhere(value));
+        }
         if let Some((index, k)) = self.lowering.loop_result(value) {
             return self.after_loop(index, k, region, program);
-        }
-        let operation = module.operation(id);
-        if operation.block != Some(self.lowering.block) {
-            return Err(self.elsewhere(value));
         }
         let name = operation.name.as_str();
         if crate::builder::views::is_view(name) || name == "tt.get_program_id" || name == "tt.get_num_programs" {
@@ -242,15 +246,18 @@ impl Reader<'_, '_> {
         }
         let program = program.filter(|_| self.lowering.depends_on_program(value));
         let key = (value, region.clone(), program);
-        if let Some(variable) = self.group.outer.get(&key) {
-            return Ok(self.group.read(*variable));
+        if let Some(variable) = self.group.known(&key) {
+            return Ok(self.group.read(variable));
         }
         if name == "tt.dot" {
             let variable = self.multiplication(id, region, program)?;
-            self.group.outer.insert(key, variable);
+            self.group.remember(key, variable);
             return Ok(self.group.read(variable));
         }
         let expression = if name == "tt.descriptor_load" {
+            if self.group.scope != Scope::Body {
+                return Err(self.elsewhere(value));
+            }
             self.from_invariant_load(id, region, program)?
         } else {
             self.apply(id, region, program, None)?

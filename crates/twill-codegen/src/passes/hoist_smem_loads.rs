@@ -20,7 +20,7 @@ pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
     }
     for number in 0..builder.groups.len() {
         let mut body = std::mem::take(&mut builder.program.groups[number].body);
-        let placeholder = GroupBuilder::new(builder.groups[number].id, builder.loops.len());
+        let placeholder = builder.new_group(builder.groups[number].id);
         let mut group = std::mem::replace(&mut builder.groups[number], placeholder);
         read_early(builder, &mut group, &mut body);
         builder.program.groups[number].variables.clone_from(&group.variables);

@@ -36,11 +36,16 @@ fn check_order(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
     for (place, id, read) in of(&|name| matches!(name, "tt.load" | "tt.descriptor_load")) {
         let block = |id: OperationId| module.operation(id).block;
         let around = |id: OperationId| lowering.loops.iter().position(|l| block(id) == Some(l.parts.body));
+        let enclosed = |id: OperationId| {
+            let outermost = lowering.enclosing.first().map(|l| l.operation);
+            outermost.is_some_and(|outer| module.walk(outer).any(|inner| inner == id))
+        };
         let is_number = module.operation(id).results.iter().all(|value| !module.type_of(*value).is_tensor());
         let after = |(stored, store, written): &(usize, OperationId, BTreeSet<ValueId>)| {
             // An address that is counted from nothing known may be any.
             let may_meet = read.is_empty() || written.is_empty() || !read.is_disjoint(written);
-            may_meet && (is_number || *stored < place || (around(id).is_some() && around(id) == around(*store)))
+            let repeated = (around(id).is_some() && around(id) == around(*store)) || (enclosed(id) && enclosed(*store));
+            may_meet && (is_number || *stored < place || repeated)
         };
         if stores.iter().any(after) {
             return Err(lowering.unsupported(
@@ -62,10 +67,12 @@ fn bases(lowering: &KernelBuilder<'_>, address: ValueId) -> BTreeSet<ValueId> {
             continue;
         }
         match module.definition(value) {
-            Definition::Argument { block, .. } if block == lowering.block => {
+            Definition::Argument { block, .. } if lowering.depth_of(Some(block)) == Some(0) => {
                 found.insert(value);
             }
             Definition::Argument { .. } => {
+                let around = lowering.enclosing_carried(value);
+                work.extend(around.map(|(at, k)| lowering.enclosing[at].initial[k]));
                 work.extend(lowering.loops.iter().find_map(|l| l.parts.initial.get(l.carried(value)?).copied()));
             }
             Definition::Result { operation: id, index } => match module.for_loop(id) {
@@ -85,6 +92,27 @@ fn bases(lowering: &KernelBuilder<'_>, address: ValueId) -> BTreeSet<ValueId> {
     found
 }
 
+/// What loops around the pipelined ones exclude.
+fn check_enclosing(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
+    let refused = [
+        (lowering.options.persistent, "a loop around the pipelined one in a persistent CTA", "use --persistent off"),
+        (
+            lowering.programs.is_some(),
+            "a loop around the pipelined one of programs that share a CTA",
+            "let each have a CTA of its own (without --cta-coarsening)",
+        ),
+        (
+            lowering.has_tensor_memory(),
+            "a loop around the pipelined one, whose MMAs write tensor memory",
+            "let the grid, or the persistent tile scheduler (--persistent), go over the tiles",
+        ),
+    ];
+    match refused.into_iter().find(|(holds, ..)| *holds) {
+        Some((_, what, way_out)) => Err(lowering.unsupported(lowering.enclosing[0].operation, what, way_out)),
+        None => Ok(()),
+    }
+}
+
 /// Nothing at the kernel's top level may be left out silently.
 fn check_top_level(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
     if lowering.programs.is_some_and(|(_, axis)| axis != 0) {
@@ -101,9 +129,14 @@ fn check_top_level(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
             "give each tile a CTA of its own (--persistent off)",
         ));
     }
-    for id in &lowering.module.block(lowering.block).operations {
+    if !lowering.enclosing.is_empty() {
+        check_enclosing(lowering)?;
+    }
+    let blocks = lowering.blocks();
+    for id in blocks.iter().flat_map(|block| &lowering.module.block(*block).operations) {
         let operation = lowering.module.operation(*id);
-        let scheduled = lowering.loops.iter().any(|l| l.parts.operation == *id);
+        let loops = lowering.loops.iter().map(|l| l.parts.operation);
+        let scheduled = loops.chain(lowering.enclosing.iter().map(|l| l.operation)).any(|l| l == *id);
         let name = operation.name.as_str();
         if !operation.regions.is_empty() && !scheduled && name != "tt.reduce" {
             return Err(lowering.unsupported(
@@ -130,6 +163,7 @@ fn check_top_level(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
                     | "tt.int_to_ptr"
                     | "tt.ptr_to_int"
                     | "tt.return"
+                    | "scf.yield"
                     | "llvm.intr.assume"
             );
         if !known {

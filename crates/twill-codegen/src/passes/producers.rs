@@ -3,8 +3,8 @@
 //! Before: which invariant tiles are read, and by whom, is known. After: the groups are complete but for what later passes move
 //! and add, compute groups first; who arrives at the barriers of invariant tiles and of results is settled.
 
-use crate::builder::group::GroupBuilder;
 use crate::builder::kernel::KernelBuilder;
+use crate::builder::reader::Reader;
 use crate::error::Error;
 use crate::passes::epilogue::load_invariant_tiles;
 use crate::passes::loops::add_loop;
@@ -13,12 +13,13 @@ use twill_graph::GroupRole;
 /// The pass.
 pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
     for id in builder.group_ids().into_iter().filter(|id| !builder.is_consumer(*id)).collect::<Vec<_>>() {
-        let mut group = GroupBuilder::new(id, builder.loops.len());
+        let mut group = builder.new_group(id);
         builder.add_early_returns(&mut group)?;
         load_invariant_tiles(builder, &mut group)?;
         for index in 0..builder.loops.len() {
             add_loop(builder, &mut group, index)?;
         }
+        Reader { lowering: builder, group: &mut group }.close_enclosing()?;
         builder.groups.push(group);
     }
     let mut groups = std::mem::take(&mut builder.groups);

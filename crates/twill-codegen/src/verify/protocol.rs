@@ -2,10 +2,11 @@
 //!
 //! The checker knows loops and branches on trip counts. In other loops and branches, it sees what threads read and write, in every
 //! branch and once: that is more than any execution does. A branch around all that follows, in all groups on the same condition, is an
-//! early return: a program takes it in all groups or in none. Where groups wait, arrive or start something that goes on by itself
+//! early return: a program takes it in all groups or in none. A loop around the pipelined ones that all groups walk alike is a run of
+//! tiles. Where groups wait, arrive or start something that goes on by itself
 //! elsewhere, nothing is proved yet.
 
-use super::early_returns;
+use super::{early_returns, enclosing_loops};
 use crate::error::Error;
 use crate::ir::{
     Addend, Arrival, Buffer, CursorId, Expression, ExpressionKind, Iteration, IterationNumber, MemoryValue, Node, Op,
@@ -23,7 +24,8 @@ impl WarpProgram {
     /// [`Error::NotProved`] where groups synchronise in loops or branches that the checker does not know.
     pub fn system(&self) -> Result<checked::System, Error> {
         let returns = early_returns::same_in_all(&self.groups);
-        let one = Translation { buffers: &self.buffers, values: HashMap::new(), returns }.system(self)?;
+        let enclosing = enclosing_loops::same_in_all(&self.groups) > 0;
+        let one = Translation { buffers: &self.buffers, values: HashMap::new(), returns, enclosing }.system(self)?;
         Ok(match &self.cluster {
             Some(cluster) => cluster.of_both(&one),
             None => one,
@@ -38,6 +40,8 @@ struct Translation<'p> {
     values: HashMap<MemoryValue, u32>,
     /// Early returns that the group's code still begins with: the same in all groups.
     returns: usize,
+    /// Loops around the pipelined ones are walked alike by all groups.
+    enclosing: bool,
 }
 
 impl Translation<'_> {
@@ -113,15 +117,26 @@ impl Translation<'_> {
                     all.push(checked::Node::When { trips, at_least: *trip, at_most: Some(*trip), body });
                 }
             }
+            // As often in all groups, and as often as it may be: as for tiles. One in another is a longer run.
+            Node::For { body, .. } if self.enclosing && enclosing_loops::has_pipelined(body) => {
+                let mut events = Vec::new();
+                self.reads(node.expressions(), &mut events);
+                all.extend(events.into_iter().map(checked::Node::Do));
+                let body = self.nodes(body)?;
+                if !body.iter().any(|node| matches!(node, checked::Node::Tiles(_))) {
+                    all.push(checked::Node::Tiles(body));
+                } else if body.iter().all(|node| is_access(node) || matches!(node, checked::Node::Tiles(_))) {
+                    all.extend(body);
+                } else {
+                    return Err(not_proved("a loop around loops around the pipelined ones"));
+                }
+            }
             Node::For { .. } | Node::While { .. } | Node::If { .. } => {
                 let mut events = Vec::new();
                 self.reads(node.expressions(), &mut events);
                 all.extend(events.into_iter().map(checked::Node::Do));
                 for block in node.blocks() {
                     let inner = self.nodes(block)?;
-                    let is_access = |node: &checked::Node| {
-                        matches!(node, checked::Node::Do(Event::Read(_) | Event::Write(_) | Event::Fence))
-                    };
                     if !inner.iter().all(is_access) {
                         return Err(not_proved("a loop or a branch that the trip counts do not decide"));
                     }
@@ -228,6 +243,11 @@ impl Translation<'_> {
         let at = cursor(to.at?);
         Some(Event::Load { writes: self.access(to), barrier: checked::BarrierId(full.0), at })
     }
+}
+
+/// Whether it only reads and writes memory.
+fn is_access(node: &checked::Node) -> bool {
+    matches!(node, checked::Node::Do(Event::Read(_) | Event::Write(_) | Event::Fence))
 }
 
 fn not_proved(what: &str) -> Error {

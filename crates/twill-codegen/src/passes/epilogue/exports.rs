@@ -63,7 +63,7 @@ impl KernelBuilder<'_> {
         let buffer = self.buffer(buffer);
         let full = self.barrier(format!("{name}_full"), 1, vec![Arrival::Threads { warps: self.warps(from) }]);
         let reader = Arrival::Threads { warps: self.warps(to) };
-        let empty = self.options.persistent.then(|| self.barrier(format!("{name}_empty"), 1, vec![reader]));
+        let empty = self.repeats().then(|| self.barrier(format!("{name}_empty"), 1, vec![reader]));
         self.exports.push(Export { index, op, from, to, buffer, full, empty });
         self.exports.len() - 1
     }

@@ -5,6 +5,7 @@ mod exports;
 pub(crate) mod stores;
 pub(crate) mod tensor_memory;
 
+use crate::builder::enclosing::Scope;
 use crate::builder::group::GroupBuilder;
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::reader::Reader;
@@ -15,6 +16,7 @@ use crate::ir::names;
 use crate::ir::{MemoryValue, Slot, SlotValue};
 use crate::ir::{Node, Note, Op};
 use twill_graph::GroupRole;
+use twill_triton::mlir::BlockId;
 use twill_graph::narrow;
 
 /// The pass: what the groups that compute do after the loops.
@@ -24,8 +26,7 @@ use twill_graph::narrow;
 pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
     for number in 0..builder.groups.len() {
         if builder.role(builder.groups[number].id) == GroupRole::Compute {
-            let loops = builder.loops.len();
-            let placeholder = GroupBuilder::new(builder.groups[number].id, loops);
+            let placeholder = builder.new_group(builder.groups[number].id);
             let mut group = std::mem::replace(&mut builder.groups[number], placeholder);
             stores_and_releases(builder, &mut group)?;
             builder.groups[number] = group;
@@ -48,7 +49,7 @@ pub(crate) fn load_invariant_tiles(lowering: &mut KernelBuilder<'_>, builder: &m
         let coordinates = reader.coordinates(&operation.operands[1..], &tile.region, tile.program, None)?;
         let descriptor = reader.lowering.descriptor(operation.operands[0], &tile.region.extents, tile.load)?;
         let line = names::line(reader.lowering.module, tile.load);
-        if reader.lowering.options.persistent {
+        if reader.lowering.repeats() {
             builder.act(Op::MbarrierWait { barrier: tile.empty, at: cursor, previous: true });
         }
         builder.note = Note { line, ..Note::default() };
@@ -69,28 +70,17 @@ pub(crate) fn load_invariant_tiles(lowering: &mut KernelBuilder<'_>, builder: &m
 
 /// What a computing group does after the loops.
 fn stores_and_releases(lowering: &mut KernelBuilder<'_>, builder: &mut GroupBuilder) -> Result<(), Error> {
-    let operations = lowering.module.block(lowering.block).operations.clone();
-    let mut stores = Vec::new();
     (builder.late, builder.ending) = (lowering.has_tensor_memory(), true);
-    for id in operations {
-        if !stores::is_store(&lowering.module.operation(id).name) {
-            continue;
+    let mut stores = stores_of(lowering, builder, lowering.block)?;
+    let blocks = lowering.blocks();
+    for at in 0..lowering.enclosing.len() {
+        builder.scope = Scope::After(at);
+        for node in stores_of(lowering, builder, blocks[at])? {
+            builder.place_around(node);
         }
-        let own = builder.id;
-        for part in lowering.parts(id).into_iter().filter(|p| p.group == own) {
-            let line = names::line(lowering.module, id);
-            let mut reader = Reader { lowering, group: builder };
-            reader.store(id, &part.region, part.program, None)?;
-            for node in &mut builder.out {
-                if let Node::Op(_, note) = node
-                    && note.line.is_none()
-                {
-                    note.line = line;
-                }
-            }
-            stores.append(&mut builder.out);
-        }
+        builder.scope = Scope::Body;
     }
+    Reader { lowering, group: builder }.close_enclosing()?;
     // Who waited until results were read is one of those who say so, or phases might run ahead of it.
     for index in builder.drained.clone() {
         Reader { lowering, group: builder }.wait_for_results(index)?;
@@ -101,7 +91,7 @@ fn stores_and_releases(lowering: &mut KernelBuilder<'_>, builder: &mut GroupBuil
     // After the last loop every MMA has read what it reads; what was only loaded to registers is free at once.
     for (tile, cursor) in builder.invariant_tiles.clone() {
         let empty = lowering.invariant_tiles[tile].empty;
-        if lowering.options.persistent {
+        if lowering.repeats() {
             builder.act(Op::MbarrierArrive { barrier: empty, at: cursor });
         }
         builder.act(Op::AdvanceCursor(cursor));
@@ -123,6 +113,35 @@ fn stores_and_releases(lowering: &mut KernelBuilder<'_>, builder: &mut GroupBuil
     }
     section.extend(stores);
     Ok(())
+}
+
+/// A group's parts of the stores of a block.
+fn stores_of(
+    lowering: &mut KernelBuilder<'_>,
+    builder: &mut GroupBuilder,
+    block: BlockId,
+) -> Result<Vec<Node>, Error> {
+    let mut stores = Vec::new();
+    for id in lowering.module.block(block).operations.clone() {
+        if !stores::is_store(&lowering.module.operation(id).name) {
+            continue;
+        }
+        let own = builder.id;
+        for part in lowering.parts(id).into_iter().filter(|p| p.group == own) {
+            let line = names::line(lowering.module, id);
+            let mut reader = Reader { lowering, group: builder };
+            reader.store(id, &part.region, part.program, None)?;
+            for node in &mut builder.out {
+                if let Node::Op(_, note) = node
+                    && note.line.is_none()
+                {
+                    note.line = line;
+                }
+            }
+            stores.append(&mut builder.out);
+        }
+    }
+    Ok(stores)
 }
 
 /// Where a group loads a tile of before the loops to registers, if it reads it nowhere else.

@@ -100,7 +100,7 @@ impl Reader<'_, '_> {
     /// The storage of a tile of before the loops that nobody but this group read, and that holds just what is to be stored:
     /// after the loops it is free, unless the next tile is already on its way there.
     fn free_invariant_tile(&self, value: &Expression) -> Option<crate::ir::BufferId> {
-        if self.lowering.options.persistent {
+        if self.lowering.repeats() {
             return None;
         }
         let own = |p: &&crate::builder::planned::InvariantTile| {
@@ -156,7 +156,7 @@ impl Reader<'_, '_> {
                 })
             }
         };
-        if !fresh || self.lowering.options.persistent {
+        if !fresh || self.lowering.repeats() {
             self.group.act(Op::TmaStoreWait(0));
             self.group.act(Op::GroupSync);
         }
@@ -259,6 +259,10 @@ impl KernelBuilder<'_> {
             let producers = l.producers.get(&l.parts.yielded[k])?;
             let shape = self.shape(value);
             return shape.iter().zip(&producers.first()?.region.extents).position(|(whole, part)| whole != part);
+        }
+        let enclosing = self.enclosing_result(value).or_else(|| self.enclosing_carried(value));
+        if let Some((at, k)) = enclosing {
+            return self.cut(self.enclosing[at].yielded[k], depth + 1);
         }
         if let Some(d) = self.loops.iter().find_map(|l| crate::builder::invariant_tiles::cut_along(l, value)) {
             return Some(d);

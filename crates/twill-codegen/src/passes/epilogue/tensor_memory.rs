@@ -38,7 +38,7 @@ impl KernelBuilder<'_> {
             if is_read {
                 let name = if several { format!("epilogue_{index}") } else { "results".to_owned() };
                 let done = self.barrier(format!("{name}_done"), 1, vec![Arrival::Unit]);
-                let persistent = self.options.persistent;
+                let persistent = self.repeats();
                 let drained = persistent.then(|| self.barrier(format!("{name}_drained"), 1, Vec::new()));
                 self.result_barriers.insert(index, ResultBarriers { done, drained, readers: Vec::new() });
             }
@@ -134,6 +134,7 @@ impl KernelBuilder<'_> {
 impl GroupBuilder {
     /// Adds code to a section, after what is there; after the loops, where code goes now.
     pub fn place(&mut self, section: usize, node: Node) {
+        let Some(node) = self.place_around(node) else { return };
         if self.late && section + 1 == self.sections.len() {
             self.out.push(node);
         } else {
@@ -249,7 +250,7 @@ impl Reader<'_, '_> {
                 && readers.iter().all(|g| self.lowering.is_issuer(*g))
         });
         // The next tile may be on its way there.
-        let invariant = invariant.map(|(at, _)| at).filter(|_| !self.lowering.options.persistent);
+        let invariant = invariant.map(|(at, _)| at).filter(|_| !self.lowering.repeats());
         let found = written.or(invariant);
         self.lowering.reused_tiles.extend(invariant.filter(|_| written.is_none()).map(|at| (at, self.group.id)));
         if found.is_some() {
@@ -311,7 +312,7 @@ impl KernelBuilder<'_> {
         let mut advances = Vec::new();
         if index + 1 == self.loops.len() {
             for (tile, cursor) in group.invariant_tiles.clone() {
-                if self.options.persistent {
+                if self.repeats() {
                     signals.push((self.invariant_tiles[tile].empty, cursor));
                 }
                 advances.push(cursor);
