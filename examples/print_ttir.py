@@ -303,11 +303,13 @@ def control_flow(kernel):
     )
 
 
-def pointers(kernel, divisible=("x_ptr", "y_ptr", "out_ptr"), element="*fp16", scalars=("n",), **constants):
+def pointers(
+    kernel, divisible=("x_ptr", "y_ptr", "out_ptr"), element="*fp16", scalars=("n",), module="pointers", **constants
+):
     return Variant(
         name=kernel,
-        folder="fixtures/pointers",
-        kernel=f"fixtures.pointers.{kernel}",
+        folder=f"fixtures/{module}",
+        kernel=f"fixtures.{module}.{kernel}",
         arguments={"x_ptr": element, "y_ptr": element, "out_ptr": "*fp16", **dict.fromkeys(scalars, "i32")},
         constants=constants,
         divisible=divisible,
@@ -371,6 +373,7 @@ VARIANTS = [
     moving_pointers("product_moving_pointers", False),
     moving_pointers("product_wrapped_pointers", True),
     *(control_flow(kernel) for kernel in ("early_return", "nested", "while_loop", "regions")),
+    *[pointers(kernel, module="loops", BLOCK=64) for kernel in ("persistent", "carrying", "deep", "returning")],
     pointers("turned", BLOCK=64),
     pointers("strided", divisible=(), scalars=("n", "stride"), BLOCK=64),
     pointers("small", ROWS=16, BLOCK=64),
