@@ -8,12 +8,9 @@ use twill_triton::mlir::{Definition, Module, OperationId, Type, ValueId};
 impl KernelBuilder<'_> {
     /// The descriptor of a parameter for blocks of a shape.
     pub fn descriptor(&mut self, value: ValueId, block: &[u64], id: OperationId) -> Result<DescriptorId, Error> {
-        let Definition::Argument { block: of, .. } = self.module.definition(value) else {
-            return Err(self.unsupported(
-                id,
-                "tensor descriptors that are made inside the kernel",
-                "pass the descriptor as an argument",
-            ));
+        let of = match self.module.definition(value) {
+            Definition::Argument { block, .. } => block,
+            Definition::Result { operation, .. } => return self.made_descriptor(operation, block, id),
         };
         if self.depth_of(Some(of)) != Some(0) {
             return Err(self.unsupported(id, "a descriptor that a loop carries", "pass the descriptor as an argument"));
@@ -24,6 +21,49 @@ impl KernelBuilder<'_> {
             other => other.clone(),
         };
         Ok(self.described(parameter, block, element, None))
+    }
+
+    /// A descriptor that the kernel makes of what its caller knows as well: the caller makes it.
+    fn made_descriptor(&mut self, made: OperationId, block: &[u64], id: OperationId) -> Result<DescriptorId, Error> {
+        let module = self.module;
+        let operation = module.operation(made);
+        let refused = |this: &Self| {
+            this.unsupported(
+                id,
+                "a tensor descriptor that is made in the kernel of more than arguments and constants, or not of two dimensions",
+                "pass the descriptor as an argument",
+            )
+        };
+        let &[base, rows, columns, stride, step] = operation.operands.as_slice() else { return Err(refused(self)) };
+        let known = operation.name == "tt.make_tensor_descriptor" && module.integer_constant(step) == Some(1);
+        let is_argument = |value: ValueId| match module.definition(value) {
+            Definition::Argument { block, .. } => self.depth_of(Some(block)) == Some(0),
+            Definition::Result { .. } => false,
+        };
+        let Type::Pointer { pointee, .. } = module.type_of(base).clone() else { return Err(refused(self)) };
+        let amount = |mut value: ValueId| loop {
+            if let Some(number) = module.integer_constant(value) {
+                return u64::try_from(number).ok().map(Amount::Constant);
+            }
+            if is_argument(value) {
+                return Some(Amount::Parameter(module.value(value).name.clone()));
+            }
+            // The same number in other bits.
+            let inner = module.operation(module.defining_operation(value)?);
+            value = match (inner.name.as_str(), inner.operands.as_slice()) {
+                ("arith.extsi" | "arith.extui" | "arith.trunci", [inner]) => *inner,
+                _ => return None,
+            };
+        };
+        let amounts = [rows, columns, stride].map(amount);
+        match amounts {
+            [Some(rows), Some(columns), Some(stride)] if known && is_argument(base) => {
+                let matrix = Matrix { extents: [rows, columns], stride, natural: Vec::new() };
+                let parameter = module.value(base).name.clone();
+                Ok(self.described(parameter, block, *pointee, Some(matrix)))
+            }
+            _ => Err(refused(self)),
+        }
     }
 
     /// The descriptor of a matrix behind a pointer for blocks of a shape.

@@ -155,6 +155,13 @@ impl GroupBuilder {
         id
     }
 
+    /// Takes in a variable that has a name that nothing else has.
+    pub fn adopt(&mut self, variable: Variable, section: usize) {
+        self.taken.insert(variable.name.clone(), 1);
+        self.define(VariableId::at(self.variables.len()), section);
+        self.variables.push(variable);
+    }
+
     pub fn cursor(&mut self, wish: &str, slots: u32) -> CursorId {
         let name = self.name(wish);
         let id = CursorId::at(self.cursors.len());

@@ -14,4 +14,5 @@ pub(crate) mod planned;
 pub(crate) mod reader;
 pub(crate) mod source;
 mod tile_origin;
+pub(crate) mod transcribed;
 pub(crate) mod views;

@@ -3,6 +3,7 @@
 use crate::builder::group::{GroupBuilder, iterations_before, shifted};
 use crate::builder::enclosing::Scope;
 use crate::builder::kernel::KernelBuilder;
+use crate::builder::transcribed::is_structured;
 use crate::error::{Error, ONE_SUB_TILE};
 use crate::ir::Elementwise;
 use crate::ir::Region;
@@ -248,6 +249,9 @@ impl Reader<'_, '_> {
         let key = (value, region.clone(), program);
         if let Some(variable) = self.group.known(&key) {
             return Ok(self.group.read(variable));
+        }
+        if is_structured(name) {
+            return self.transcribed(id, value, region);
         }
         if name == "tt.dot" {
             let variable = self.multiplication(id, region, program)?;

@@ -77,6 +77,45 @@ pub fn lower(module: &Module, function: OperationId, warps: Option<u32>) -> Resu
     Ok(program)
 }
 
+/// A loop or a branch, executed as it stands.
+pub(crate) struct Transcribed {
+    pub nodes: Vec<Node>,
+    /// What is new besides the variables that were there.
+    pub variables: Vec<Variable>,
+    /// The names of its results.
+    pub results: Vec<VariableId>,
+}
+
+/// A loop or a branch for a group that has some variables already, and the values of outside that are read in it.
+///
+/// # Errors
+/// As [`lower`].
+pub(crate) fn transcribe(
+    module: &Module,
+    function: OperationId,
+    id: OperationId,
+    values: HashMap<ValueId, Expression>,
+    known: &[Variable],
+) -> Result<Transcribed, Error> {
+    let mut builder = Builder {
+        module,
+        function,
+        axis_infos: AxisInfos::new(module, function),
+        variables: known.to_vec(),
+        taken: known.iter().map(|variable| variable.name.clone()).collect(),
+        values,
+        blocks: 0,
+    };
+    let mut nodes = Vec::new();
+    builder.operation(id, &mut nodes)?;
+    let result = |value: &ValueId| match builder.value(*value)?.kind {
+        ExpressionKind::Variable(id) => Ok(id),
+        _ => Err(Error::Defect { place: OperationLocation::of(module, id), what: "the variable of a result".into() }),
+    };
+    let results = module.operation(id).results.iter().map(result).collect::<Result<_, _>>()?;
+    Ok(Transcribed { nodes, results, variables: builder.variables.split_off(known.len()) })
+}
+
 /// Four warps, or eight where what a loop carries, or the largest result of a multiplication, is more than four hold well.
 fn usual_warps(module: &Module, function: OperationId) -> u32 {
     let bytes = |value: &ValueId| {

@@ -138,14 +138,15 @@ fn check_top_level(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
         let loops = lowering.loops.iter().map(|l| l.parts.operation);
         let scheduled = loops.chain(lowering.enclosing.iter().map(|l| l.operation)).any(|l| l == *id);
         let name = operation.name.as_str();
-        if !operation.regions.is_empty() && !scheduled && name != "tt.reduce" {
+        let known = scheduled || lowering.is_transcribed(*id);
+        if !operation.regions.is_empty() && !known && name != "tt.reduce" {
             return Err(lowering.unsupported(
                 *id,
                 "branches and other loops next to the pipelined ones",
                 "make the pipelined loops loops of the kernel's top level",
             ));
         }
-        let known = scheduled
+        let known = known
             || is_store(name)
             || is_view(name)
             || is_early_return(name)
@@ -162,6 +163,7 @@ fn check_top_level(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
                     | "arith.bitcast"
                     | "tt.int_to_ptr"
                     | "tt.ptr_to_int"
+                    | "tt.make_tensor_descriptor"
                     | "tt.return"
                     | "scf.yield"
                     | "llvm.intr.assume"

@@ -1,8 +1,9 @@
-//! If-conversion: a branch without loops becomes straight-line code.
+//! If-conversion: a branch becomes straight-line code.
 //!
-//! What is in an `scf.if` is computed in any case; its loads and stores get the condition as a mask, and its results are selected
-//! (Allen, Kennedy, Porterfield, Warren: Conversion of control dependence to data dependence, POPL 1983). A pipelined loop has no
-//! branches, and neither has a kernel's top level. Branches with multiplications, atomic operations or loops are left.
+//! What is in an `scf.if` is computed in any case; its loads and stores get the condition as a mask, its loops run no iteration where
+//! it does not hold, and its results are selected (Allen, Kennedy, Porterfield, Warren: Conversion of control dependence to data
+//! dependence, POPL 1983). A pipelined loop has no branches, and neither has the code around it. Branches with `scf.while`, barriers
+//! or atomic operations whose results are used are left.
 
 use crate::kernel::is_conversion;
 use crate::mlir::{Attribute, BlockId, Module, NewOperation, OperationId, Type, ValueId};
@@ -27,18 +28,26 @@ pub(crate) fn if_converted(mut module: Module, function: OperationId) -> Module 
     module
 }
 
-/// At the kernel's top level, or in a loop without others.
+/// Where only branches and loops over ranges stand around it.
 fn is_in_the_way(module: &Module, function: OperationId, id: OperationId) -> bool {
-    let Some(parent) = module.parent(id) else { return false };
-    if parent == function {
-        return true;
+    let mut inner = id;
+    while let Some(parent) = module.parent(inner) {
+        if parent == function {
+            return true;
+        }
+        if !matches!(module.operation(parent).name.as_str(), "scf.if" | "scf.for") {
+            return false;
+        }
+        inner = parent;
     }
-    let has_loop = |id: OperationId| module.walk(id).skip(1).any(|inner| module.operation(inner).name == "scf.for");
-    module.operation(parent).name == "scf.for" && !has_loop(parent)
+    false
 }
 
+/// A coordinate that no tensor reaches, and that a block's extent may be added to.
+const BEYOND: i128 = 1 << 30;
+
 fn is_memory(name: &str) -> bool {
-    matches!(name, "tt.load" | "tt.store" | "tt.descriptor_load")
+    matches!(name, "tt.load" | "tt.store" | "tt.descriptor_load" | "tt.descriptor_store")
 }
 
 /// Whether all that it does may be done in any case, or under a mask.
@@ -56,11 +65,18 @@ fn may_be_done(module: &Module, id: OperationId) -> bool {
     // A division by 0 is nowhere defined.
     let divides = ["arith.divsi", "arith.divui", "arith.remsi", "arith.remui"].contains(&name);
     let divisor = || operation.operands.get(1).and_then(|v| module.integer_constant(*v)).unwrap_or(0);
-    if divides && divisor() == 0 || operation.attributes.get("isVolatile").is_some() {
+    let is_tile = || operation.operands.iter().any(|v| module.type_of(*v).is_tensor());
+    if divides && is_tile() && divisor() == 0 || operation.attributes.get("isVolatile").is_some() {
         return false;
     }
-    if name == "tt.reduce" {
+    if matches!(name, "tt.reduce" | "tt.dot") {
         return true;
+    }
+    if name == "tt.atomic_rmw" {
+        return operation.results.iter().all(|result| module.uses(*result).is_empty());
+    }
+    if let Some(parts) = module.for_loop(id) {
+        return module.block(parts.body).operations.iter().all(|inner| may_be_iterated(module, *inner));
     }
     let is_view = matches!(
         name,
@@ -69,6 +85,11 @@ fn may_be_done(module: &Module, id: OperationId) -> bool {
     let is_arithmetic = name.starts_with("arith.") || name.starts_with("math.") || elementwise(name).is_some();
     operation.regions.is_empty()
         && (is_view || is_arithmetic || is_memory(name) || is_hint(name) || is_conversion(name))
+}
+
+/// Whether an operation may stand in a loop that runs no iteration: whatever may be pipelined at all.
+fn may_be_iterated(module: &Module, id: OperationId) -> bool {
+    module.walk(id).all(|inner| !matches!(module.operation(inner).name.as_str(), "scf.while" | "tt.return"))
 }
 
 fn convert(module: &mut Module, id: OperationId) {
@@ -92,7 +113,10 @@ fn convert(module: &mut Module, id: OperationId) {
             module.move_before(inner, id);
             match module.operation(inner).name.as_str() {
                 "tt.load" => mask(module, inner, 1, predicate),
-                "tt.store" => mask(module, inner, 2, predicate),
+                "tt.store" | "tt.atomic_rmw" => mask(module, inner, 2, predicate),
+                "tt.descriptor_store" => move_away(module, inner, predicate),
+                "scf.for" => bound(module, inner, predicate),
+                "arith.divsi" | "arith.divui" | "arith.remsi" | "arith.remui" => guard(module, inner, predicate),
                 _ => {}
             }
         }
@@ -139,6 +163,50 @@ fn negation(module: &mut Module, before: OperationId, condition: ValueId) -> Val
     let constant = vec![("value", Attribute::Bool(true))];
     let holds = add_with(module, before, "arith.constant", Vec::new(), constant, bit.clone());
     add(module, before, "arith.xori", vec![condition, holds], bit)
+}
+
+/// An integer as an operation before another.
+fn integer(module: &mut Module, before: OperationId, value: i128, kind: &Type) -> ValueId {
+    let constant = Attribute::Integer { value, kind: kind.clone() };
+    add_with(module, before, "arith.constant", Vec::new(), vec![("value", constant)], kind.clone())
+}
+
+/// The value where the predicate holds, else another.
+fn select(module: &mut Module, before: OperationId, predicate: ValueId, value: ValueId, other: ValueId) -> ValueId {
+    let kind = module.type_of(value).clone();
+    add(module, before, "arith.select", vec![predicate, value, other], kind)
+}
+
+/// A loop that runs no iteration where the predicate does not hold.
+fn bound(module: &mut Module, id: OperationId, predicate: ValueId) {
+    let mut operands = module.operation(id).operands.clone();
+    let [lower, upper, ..] = operands[..] else { return };
+    operands[1] = select(module, id, predicate, upper, lower);
+    module.replace_operands(id, operands);
+}
+
+/// A division of numbers by 1 where the predicate does not hold.
+fn guard(module: &mut Module, id: OperationId, predicate: ValueId) {
+    let mut operands = module.operation(id).operands.clone();
+    let Some(divisor) = operands.get(1).copied() else { return };
+    let kind = module.type_of(divisor).clone();
+    if kind.is_tensor() || module.integer_constant(divisor).is_some_and(|number| number != 0) {
+        return;
+    }
+    let one = integer(module, id, 1, &kind);
+    operands[1] = select(module, id, predicate, divisor, one);
+    module.replace_operands(id, operands);
+}
+
+/// TMA writes nothing of a block that lies beyond the tensor: it goes there where the predicate does not hold.
+fn move_away(module: &mut Module, id: OperationId, predicate: ValueId) {
+    let mut operands = module.operation(id).operands.clone();
+    // The descriptor, the tile, coordinates.
+    let Some(first) = operands.get(2).copied() else { return };
+    let kind = module.type_of(first).clone();
+    let beyond = integer(module, id, BEYOND, &kind);
+    operands[2] = select(module, id, predicate, first, beyond);
+    module.replace_operands(id, operands);
 }
 
 /// Gives a load or a store, whose mask is its operand at this place, a predicate.

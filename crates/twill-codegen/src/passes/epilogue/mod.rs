@@ -123,10 +123,13 @@ fn stores_of(
 ) -> Result<Vec<Node>, Error> {
     let mut stores = Vec::new();
     for id in lowering.module.block(block).operations.clone() {
+        let own = builder.id;
+        if lowering.is_transcribed(id) && lowering.has_stores(id) && lowering.first_compute_group() == own {
+            Reader { lowering, group: builder }.transcribe(id)?;
+        }
         if !stores::is_store(&lowering.module.operation(id).name) {
             continue;
         }
-        let own = builder.id;
         for part in lowering.parts(id).into_iter().filter(|p| p.group == own) {
             let line = names::line(lowering.module, id);
             let mut reader = Reader { lowering, group: builder };

@@ -226,7 +226,7 @@ impl KernelBuilder<'_> {
         }
     }
 
-    fn first_compute_group(&self) -> GroupId {
+    pub fn first_compute_group(&self) -> GroupId {
         let groups = self.loops.iter().flat_map(|l| &l.schedule.groups);
         let compute = groups.filter(|g| g.role == GroupRole::Compute).map(|g| g.id).min();
         compute.unwrap_or_else(|| self.loops[0].schedule.groups[0].id)
