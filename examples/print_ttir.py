@@ -373,7 +373,7 @@ VARIANTS = [
     moving_pointers("product_moving_pointers", False),
     moving_pointers("product_wrapped_pointers", True),
     *(control_flow(kernel) for kernel in ("early_return", "nested", "while_loop", "regions")),
-    *[pointers(kernel, module="loops", BLOCK=64) for kernel in ("persistent", "carrying", "deep", "returning")],
+    *[pointers(kernel, module="loops", BLOCK=64) for kernel in ("persistent", "carrying", "deep", "returning", "recurrent", "branching")],
     pointers("turned", BLOCK=64),
     pointers("strided", divisible=(), scalars=("n", "stride"), BLOCK=64),
     pointers("small", ROWS=16, BLOCK=64),

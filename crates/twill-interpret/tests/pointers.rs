@@ -85,6 +85,8 @@ fn loops_through_pointers_compute_what_they_say() {
         ("loops/carrying", [true, false, true, false]),
         ("loops/deep", [true, false, true, false]),
         ("loops/returning", [true, false, true, false]),
+        ("loops/recurrent", [true, false, true, false]),
+        ("loops/branching", [true, false, true, true]),
     ] {
         let module = twill_triton::mlir::parse(&text(name), name).unwrap();
         for ring_depth in [1, 3] {

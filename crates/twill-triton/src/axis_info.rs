@@ -61,6 +61,7 @@ impl<'m> AxisInfos<'m> {
     pub fn new(module: &'m Module, function: OperationId) -> AxisInfos<'m> {
         let mut infos = AxisInfos { module, known: vec![None; module.value_count()] };
         infos.begin(function);
+        infos.begin_others(function);
         // What a loop carries is first taken to go on as it began; what turns out otherwise is taken back.
         infos.settle(function);
         for id in module.walk(function) {
@@ -135,6 +136,20 @@ impl<'m> AxisInfos<'m> {
         for block in blocks.into_iter().filter(|block| Some(*block) != entry) {
             if module.for_loop(module.region(module.block(block).region).operation).is_none() {
                 for value in &module.block(block).arguments {
+                    self.known[value.index()] = Some(self.unknown(*value));
+                }
+            }
+        }
+    }
+
+    /// Results of what no rule looks at: `scf.while`, operations of several results.
+    fn begin_others(&mut self, function: OperationId) {
+        let module = self.module;
+        for id in module.walk(function) {
+            let operation = module.operation(id);
+            let has_rule = matches!(operation.name.as_str(), "scf.for" | "scf.if");
+            if !has_rule && (operation.results.len() > 1 || operation.name == "scf.while") {
+                for value in &operation.results {
                     self.known[value.index()] = Some(self.unknown(*value));
                 }
             }

@@ -36,29 +36,13 @@ impl Reader<'_, '_> {
         if yielded == argument || yielded == parts.initial[k] {
             return self.value(parts.initial[k], region, program, None);
         }
-        if self.lowering.loop_of(yielded) != Some(index) {
-            return Err(self.lowering.unsupported(
-                parts.operation,
-                "a carried value that is another one from the second iteration on",
-                "choose by the loop's index (tl.where)",
-            ));
-        }
-        // A pointer or an index that goes on by the same amount: counted from the first iteration.
-        let id = module.defining_operation(yielded).unwrap_or(parts.terminator);
-        let operation = module.operation(id);
-        let [from, amount] = operation.operands.as_slice() else {
-            return Err(self.lowering.unsupported(id, "this carried value", "compute it from the loop's index"));
+        let Some((id, amount)) = self.steady_amount(index, k) else {
+            return self.recurrent(index, k, iteration, region);
         };
-        let steady = self.lowering.loop_of(*amount) != Some(index) || self.is_invariant(index, *amount);
-        if *from != argument || !steady || !matches!(operation.name.as_str(), "tt.addptr" | "arith.addi") {
-            return Err(self.lowering.unsupported(
-                id,
-                "a carried value that is neither a tile nor goes on by the same amount",
-                "compute it from the loop's index",
-            ));
-        }
+        // A pointer or an index that goes on by the same amount: counted from the first iteration.
+        let operation = module.operation(id);
         let first = self.value(parts.initial[k], region, program, None)?;
-        let amount = self.value(*amount, region, program, Some((index, iteration)))?;
+        let amount = self.value(amount, region, program, Some((index, iteration)))?;
         let number = Expression {
             kind: ExpressionKind::Iteration(IterationNumber { index, iteration }),
             shape: Vec::new(),
@@ -89,7 +73,7 @@ impl Reader<'_, '_> {
     }
 
     /// Whether a value of a loop's body is the same in all iterations.
-    fn is_invariant(&self, index: usize, value: ValueId) -> bool {
+    pub fn is_invariant(&self, index: usize, value: ValueId) -> bool {
         if self.lowering.loop_of(value) != Some(index) {
             return true;
         }

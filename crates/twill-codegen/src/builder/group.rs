@@ -1,6 +1,7 @@
 //! A warp group's program in the making: its names, what it holds, and where code goes.
 
 use crate::builder::enclosing::{Around, Scope};
+use crate::builder::recurrences::{Recurrence, RecurrenceKey};
 use crate::ir::Region;
 use crate::ir::names;
 use crate::ir::{BufferId, CursorId};
@@ -96,6 +97,10 @@ pub(crate) struct GroupBuilder {
     pub staged: Vec<BufferId>,
     /// By loop, its trip count.
     pub trips: Vec<Option<VariableId>>,
+    /// Carried values that the group computes in every iteration.
+    pub recurrences: Vec<Recurrence>,
+    /// Those that it found to need while a loop was made; `None` while none is.
+    pub missing: Option<Vec<RecurrenceKey>>,
     /// By enclosing loop, the outermost first.
     pub around: Vec<Around>,
     /// Where code goes now.
@@ -130,6 +135,8 @@ impl GroupBuilder {
             in_use: HashMap::new(),
             staged: Vec::new(),
             trips: vec![None; loops],
+            recurrences: Vec::new(),
+            missing: None,
             around: Vec::new(),
             scope: Scope::Body,
         }

@@ -12,6 +12,7 @@ pub(crate) mod kernel;
 pub(crate) mod partials;
 pub(crate) mod planned;
 pub(crate) mod reader;
+pub(crate) mod recurrences;
 pub(crate) mod source;
 mod tile_origin;
 pub(crate) mod transcribed;

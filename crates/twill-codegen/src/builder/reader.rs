@@ -319,11 +319,7 @@ impl Reader<'_, '_> {
             let in_partials = self.lowering.loops[index].sums.values().any(|s| s.carried == k);
             return Ok(if in_partials { crate::builder::partials::quad_all_reduce(value) } else { value });
         }
-        Err(self.lowering.unsupported(
-            parts.operation,
-            "a pointer or an index that is used after the loop that moves it",
-            "compute it anew after the loop",
-        ))
+        self.carried(index, k, Iteration::End(0), region, program)
     }
 
     /// What a carried value of a loop begins with; a sum that is carried in per-thread partials, as those.

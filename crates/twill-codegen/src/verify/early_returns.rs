@@ -2,7 +2,7 @@
 //! conditions that are the same in all groups.
 
 use super::value_numbers::{Numbers, Values};
-use crate::ir::{Group, Node, Op};
+use crate::ir::{Group, Node};
 
 /// A condition by its number, and whether the program returns where it holds.
 type Return = (usize, bool);
@@ -21,14 +21,7 @@ fn returns_of(group: &Group, numbers: &mut Numbers) -> Vec<Return> {
     let mut nodes = group.body.as_slice();
     while let Some((Node::If { condition, then, otherwise }, before)) = nodes.split_last() {
         for node in before {
-            match node {
-                Node::Op(Op::Let { to, value }, _) => {
-                    values.insert(*to, numbers.of(value, &values));
-                }
-                Node::Op(..) => {}
-                // What follows other branches and loops is none.
-                _ => return found,
-            }
+            numbers.go_over(node, &mut values);
         }
         let Some(condition) = numbers.of(condition, &values) else { return found };
         if then.is_empty() == otherwise.is_empty() {

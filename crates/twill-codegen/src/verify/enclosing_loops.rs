@@ -59,10 +59,6 @@ fn level(
 ) -> Values {
     for node in nodes {
         match node {
-            Node::Op(Op::Let { to, value }, _) => {
-                let number = numbers.of(value, &values);
-                values.insert(*to, number);
-            }
             Node::For { variable, lower, upper, step, body } if has_pipelined(body) => {
                 let bounds = [lower, upper, step].map(|bound| numbers.of(bound, &values)).to_vec();
                 let depth = found.len();
@@ -89,12 +85,12 @@ fn level(
                 }
             }
             // Early returns: what follows stands in one of the ways.
-            Node::If { then, otherwise, .. } => {
+            Node::If { then, otherwise, .. } if has_pipelined(then) || has_pipelined(otherwise) => {
                 for way in [then, otherwise].into_iter().filter(|way| has_pipelined(way)) {
                     values = level(way, made, values, numbers, found);
                 }
             }
-            _ => {}
+            _ => numbers.go_over(node, &mut values),
         }
     }
     values

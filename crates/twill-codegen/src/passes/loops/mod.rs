@@ -19,36 +19,37 @@ mod wgmma;
 use crate::builder::group::{GroupBuilder, Track, shifted};
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::reader::Reader;
+use crate::builder::recurrences::{Recurrence, RecurrenceKey};
 use crate::error::Error;
-use crate::ir::{Form, VariableId};
+use crate::ir::{Form, Region, VariableId};
 use crate::ir::{Node, Note, Op};
 use crate::passes::steps::program::{Barrier, Block, BufferId as LoopBufferId, GroupSteps, Iteration, Step};
 use expansion::{Expansion, carried_in_registers};
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use twill_graph::OpId;
+use twill_graph::{GroupRole, OpId};
 use twill_graph::saturate;
+use twill_triton::mlir::{ForLoop, Module};
 
 /// Adds a loop to a group's program.
 pub(crate) fn add_loop(lowering: &mut KernelBuilder<'_>, group: &mut GroupBuilder, index: usize) -> Result<(), Error> {
     let warp = lowering.loops[index].program.warps.iter().find(|w| w.group == group.id).cloned();
-    if let Some(warp) = warp {
-        let expansion = Expansion::of(lowering, group.id, index, &warp);
-        let mut builder = LoopBuilder {
-            reader: Reader { lowering, group },
-            index,
-            trips: None,
-            expansion,
-            held_slot: None,
-            next_mmas: VecDeque::new(),
-            prepared: HashMap::new(),
-            operands: HashMap::new(),
-            received: HashMap::new(),
-        };
-        builder.reader.trip_count(index)?;
-        builder.initial_values()?;
-        builder.initial_sums()?;
-        let nodes = builder.nodes(&warp)?;
-        group.sections[index + 1].splice(0..0, nodes);
+    if let Some(warp) = &warp {
+        let mut wanted = results_that_are_read(lowering, group, index);
+        loop {
+            let before = group.clone();
+            group.missing = Some(Vec::new());
+            add_steps(lowering, group, index, warp, &wanted)?;
+            let missing = group.missing.take().unwrap_or_default();
+            if missing.is_empty() {
+                break;
+            }
+            *group = before;
+            for key in missing {
+                if !wanted.contains(&key) {
+                    wanted.push(key);
+                }
+            }
+        }
     }
     // After the loop the newest values are those of its last iteration.
     for track in group.tracks[index].values_mut() {
@@ -60,6 +61,75 @@ pub(crate) fn add_loop(lowering: &mut KernelBuilder<'_>, group: &mut GroupBuilde
     group.in_flight.clear();
     group.stores.clear();
     Ok(())
+}
+
+/// Numbers that the loop computes from iteration to iteration, and that are read after it.
+fn results_that_are_read(lowering: &mut KernelBuilder<'_>, group: &mut GroupBuilder, index: usize) -> Vec<RecurrenceKey> {
+    let parts = lowering.loops[index].parts;
+    let module = lowering.module;
+    let computes = lowering.role(group.id) == GroupRole::Compute;
+    let reader = Reader { lowering, group };
+    let is_number = |k: usize| !module.type_of(parts.results[k]).is_tensor();
+    let is_read = |k: usize| !module.uses(parts.results[k]).is_empty() && reader.is_recurrent(index, k);
+    let read = (0..parts.results.len()).filter(|k| computes && is_number(*k) && is_read(*k));
+    read.map(|k| (index, k, Region::whole(&[]))).collect()
+}
+
+/// Adds a loop's steps to a group's program; it computes these carried values.
+fn add_steps(
+    lowering: &mut KernelBuilder<'_>,
+    group: &mut GroupBuilder,
+    index: usize,
+    warp: &GroupSteps,
+    wanted: &[RecurrenceKey],
+) -> Result<(), Error> {
+    let expansion = Expansion::of(lowering, group.id, index, warp);
+    let mut builder = LoopBuilder {
+        reader: Reader { lowering, group },
+        index,
+        trips: None,
+        expansion,
+        held_slot: None,
+        next_mmas: VecDeque::new(),
+        prepared: HashMap::new(),
+        operands: HashMap::new(),
+        received: HashMap::new(),
+    };
+    builder.reader.trip_count(index)?;
+    builder.initial_values()?;
+    builder.initial_sums()?;
+    for key in wanted {
+        builder.reader.begin_recurrence(key.clone(), iterations_at_once(warp))?;
+    }
+    let nodes = builder.nodes(warp)?;
+    let parts = lowering.loops[index].parts;
+    for recurrence in group.recurrences.iter_mut().filter(|r| r.key.0 == index) {
+        let is_read = is_read_after(lowering.module, &parts, &recurrence.key);
+        recurrence.latest = is_read.then_some(Iteration::End(0));
+    }
+    group.sections[index + 1].splice(0..0, nodes);
+    Ok(())
+}
+
+/// Whether a carried number is read after its loop.
+fn is_read_after(module: &Module, parts: &ForLoop<'_>, (_, k, region): &RecurrenceKey) -> bool {
+    region.extents.is_empty() && !module.uses(parts.results[*k]).is_empty()
+}
+
+/// How many iterations an iteration of the loop works on, and one more, which it goes on to.
+fn iterations_at_once(warp: &GroupSteps) -> usize {
+    let iteration = |step: &Step| match step {
+        Step::Issue { iteration, .. }
+        | Step::Store { iteration, .. }
+        | Step::MbarrierWait { iteration, .. }
+        | Step::MbarrierArrive { iteration, .. }
+        | Step::WaitAsync { iteration, .. } => match iteration {
+            Iteration::Current(n) => *n,
+            _ => 0,
+        },
+    };
+    let (first, last) = warp.steady.iter().map(iteration).fold((0, 0), |(a, b), n| (n.min(a), n.max(b)));
+    usize::try_from(last - first).unwrap_or(0) + 2
 }
 
 /// The buffers that a group's steps name.
@@ -225,6 +295,7 @@ impl LoopBuilder<'_, '_> {
         }
         let before = self.state();
         self.blocks(&warp.prologue)?;
+        self.begin_recurrences(warp)?;
         self.renumber(|it| match it {
             Iteration::Absolute(n) => Iteration::Current(n - first),
             other => other,
@@ -239,7 +310,11 @@ impl LoopBuilder<'_, '_> {
         for _ in 0..2 {
             in_flight = self.reader.group.in_flight.iter().map(|f| f.result).collect();
             self.reader.group.out.clear();
+            let begun = self.newest();
             self.steps(&warp.steady)?;
+            for (number, latest) in begun {
+                self.reader.advance_to(number, shifted(latest, 1))?;
+            }
             let end = self.state();
             self.renumber(|it| shifted(it, -1));
             debug_assert_eq!(end.in_flight.len(), self.reader.group.in_flight.len());
@@ -262,6 +337,7 @@ impl LoopBuilder<'_, '_> {
             other => other,
         });
         self.blocks(&warp.epilogue)?;
+        self.end_recurrences(Iteration::End(0))?;
         self.wgmma_wait_all();
         nodes.append(&mut self.reader.group.out);
         if warp.first > 0 {
@@ -271,6 +347,7 @@ impl LoopBuilder<'_, '_> {
                 self.trips = Some(i64::from(trips));
                 self.blocks(&warp.prologue)?;
                 self.blocks(&warp.epilogue)?;
+                self.end_recurrences(Iteration::Absolute(i64::from(trips)))?;
                 self.wgmma_wait_all();
                 exactly.push((trips, std::mem::take(&mut self.reader.group.out)));
             }
@@ -279,6 +356,49 @@ impl LoopBuilder<'_, '_> {
         }
         self.reader.group.out = out;
         Ok(nodes)
+    }
+
+    /// The carried values that the loop's code computes, and of which iteration the newest is.
+    fn newest(&self) -> Vec<(usize, Iteration)> {
+        let own = |(number, r): (usize, &Recurrence)| Some((number, r.latest?)).filter(|_| r.key.0 == self.index);
+        self.reader.group.recurrences.iter().enumerate().filter_map(own).collect()
+    }
+
+    /// Computes carried values so far that every iteration of the loop goes on by one.
+    fn begin_recurrences(&mut self, warp: &GroupSteps) -> Result<(), Error> {
+        let entry = self.newest();
+        if entry.is_empty() {
+            return Ok(());
+        }
+        // How far an iteration goes is known when it is made.
+        let (before, out) = (self.state(), self.reader.group.out.clone());
+        let first = i64::from(warp.first);
+        self.renumber(|it| match it {
+            Iteration::Absolute(n) => Iteration::Current(n - first),
+            other => other,
+        });
+        self.steps(&warp.steady)?;
+        let reached = self.newest();
+        self.restore(before);
+        self.reader.group.out = out;
+        for ((number, _), (_, reached)) in entry.into_iter().zip(reached) {
+            if let Iteration::Current(n) = reached {
+                self.reader.advance_to(number, Iteration::Absolute(first + n - 1))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is read after the loop is what it carries then.
+    fn end_recurrences(&mut self, end: Iteration) -> Result<(), Error> {
+        let parts = self.reader.lowering.loops[self.index].parts;
+        let module = self.reader.lowering.module;
+        for (number, _) in self.newest() {
+            if is_read_after(module, &parts, &self.reader.group.recurrences[number].key) {
+                self.reader.advance_to(number, end)?;
+            }
+        }
+        Ok(())
     }
 
     fn blocks(&mut self, blocks: &[Block]) -> Result<(), Error> {

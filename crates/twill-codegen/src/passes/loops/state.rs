@@ -1,6 +1,7 @@
 //! What the rest of a group's code depends on: where values and slots of which iteration are, and what is under way.
 
 use crate::builder::group::{InFlightMma, SlotTrack, Track};
+use crate::builder::recurrences::Recurrence;
 use crate::ir::BufferId;
 use crate::ir::VariableId;
 use crate::passes::loops::LoopBuilder;
@@ -16,6 +17,7 @@ pub(crate) struct State {
     pub in_flight: Vec<InFlightMma>,
     stores: Vec<(OpId, Iteration)>,
     prepared: HashMap<(VariableId, u64), VariableId>,
+    recurrences: Vec<Recurrence>,
 }
 
 impl LoopBuilder<'_, '_> {
@@ -28,6 +30,7 @@ impl LoopBuilder<'_, '_> {
             in_flight: group.in_flight.clone(),
             stores: group.stores.clone(),
             prepared: self.prepared.clone(),
+            recurrences: group.recurrences.clone(),
         }
     }
 
@@ -38,6 +41,7 @@ impl LoopBuilder<'_, '_> {
         group.slots = state.slots;
         group.in_flight = state.in_flight;
         group.stores = state.stores;
+        group.recurrences = state.recurrences;
         self.prepared = state.prepared;
     }
 
@@ -49,6 +53,9 @@ impl LoopBuilder<'_, '_> {
         }
         for slot in group.slots.values_mut() {
             slot.latest = slot.latest.map(&new);
+        }
+        for recurrence in group.recurrences.iter_mut().filter(|r| r.key.0 == self.index) {
+            recurrence.latest = recurrence.latest.map(&new);
         }
         for flight in &mut group.in_flight {
             flight.iteration = new(flight.iteration);
