@@ -6,12 +6,14 @@
 use crate::builder::carried::begin_differently;
 use crate::builder::early_returns::is_early_return;
 use crate::builder::kernel::KernelBuilder;
-use crate::builder::views::is_view;
 use crate::error::Error;
-use crate::ir::Elementwise;
 use crate::passes::epilogue::stores::is_store;
 use std::collections::BTreeSet;
+use twill_triton::kernel::is_pure;
 use twill_triton::mlir::{Definition, OperationId, ValueId};
+
+/// Pure operations that make no tile that a group could hold.
+const NOT_LOWERED: &[&str] = &["tt.make_tensor_descriptor", "tt.make_tensor_ptr", "tt.advance"];
 
 /// The pass.
 pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
@@ -105,7 +107,7 @@ fn check_top_level(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
         let operation = lowering.module.operation(*id);
         let scheduled = lowering.loops.iter().any(|l| l.parts.operation == *id);
         let name = operation.name.as_str();
-        if !operation.regions.is_empty() && !scheduled && name != "tt.reduce" {
+        if !operation.regions.is_empty() && !scheduled && !is_pure(operation) {
             return Err(lowering.unsupported(
                 *id,
                 "branches and other loops next to the pipelined ones",
@@ -114,24 +116,9 @@ fn check_top_level(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
         }
         let known = scheduled
             || is_store(name)
-            || is_view(name)
             || is_early_return(name)
-            || Elementwise::is_known(name)
-            || matches!(
-                name,
-                "tt.get_program_id"
-                    | "tt.get_num_programs"
-                    | "tt.descriptor_load"
-                    | "tt.load"
-                    | "tt.reduce"
-                    | "tt.dot"
-                    | "tt.bitcast"
-                    | "arith.bitcast"
-                    | "tt.int_to_ptr"
-                    | "tt.ptr_to_int"
-                    | "tt.return"
-                    | "llvm.intr.assume"
-            );
+            || is_pure(operation) && !NOT_LOWERED.contains(&name)
+            || matches!(name, "tt.descriptor_load" | "tt.load" | "tt.return" | "llvm.intr.assume" | "gpu.barrier");
         if !known {
             return Err(lowering.unsupported(
                 *id,
