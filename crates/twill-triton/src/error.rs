@@ -151,20 +151,6 @@ pub enum Error {
         /// The element type.
         element: String,
     },
-    /// An MMA that no tensor core does.
-    #[error(
-        "{place}: an MMA of {left} by {right} with input precision `{precision}` does not run on the tensor core; use f16, bf16, f8 or i8 operands of one type, or f32 with input_precision=\"tf32\""
-    )]
-    DotOperands {
-        /// The MMA.
-        place: Box<OperationLocation>,
-        /// Element type of the left operand.
-        left: String,
-        /// Element type of the right operand.
-        right: String,
-        /// The precision asked for.
-        precision: String,
-    },
     /// An operation that is not known.
     #[error(
         "{place} is not supported inside a loop that is to be scheduled; use tl.dot, loads, stores, reductions, casts and elementwise arithmetic instead, or move it out of the loop"
@@ -311,7 +297,6 @@ impl Error {
             | Error::DynamicShape { place, .. }
             | Error::TileTooLarge { place, .. }
             | Error::ElementType { place, .. }
-            | Error::DotOperands { place, .. }
             | Error::UnsupportedOperation { place, .. }
             | Error::ControlFlow { place, .. }
             | Error::Call { place, .. }

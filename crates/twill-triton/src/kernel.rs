@@ -11,6 +11,7 @@ mod matrix;
 mod names;
 mod needs;
 mod resolve;
+mod single_results;
 mod unroll;
 mod varies;
 mod views;
@@ -18,7 +19,7 @@ mod wrapped;
 
 use crate::error::{Error, OperationLocation};
 use crate::mlir::{self, Attribute, ForLoop, Module, OperationId, ValueId};
-pub use crate::operations::is_conversion;
+pub use crate::operations::{axis_of, is_conversion, is_pure};
 pub use crate::polynomial::{Polynomial, Symbol};
 pub use crate::tile::MatrixTile;
 pub use crate::tile::{Amount, Matrix};
@@ -58,6 +59,7 @@ impl Kernel {
         let module = unroll::unrolled(module, function);
         let module = if_conversion::if_converted(module, function);
         let module = masked_loads::with_zeros(module, function);
+        let module = single_results::split(module, function);
         let module = match step {
             Some(step) => crate::retile_loop::with_step(module, function, step)?,
             None => module,
@@ -173,6 +175,13 @@ fn constant_integer(module: &Module, value: ValueId) -> Option<i128> {
         Attribute::Integer { value, .. } => Some(*value),
         _ => None,
     }
+}
+
+/// For each dimension of what a view such as `tt.reshape` shows, the dimension of its operand that it is, if it is one.
+pub fn view_dimensions(module: &Module, view: OperationId) -> Vec<Option<usize>> {
+    let shape = |value: Option<&ValueId>| value.and_then(|v| module.type_of(*v).known_shape()).unwrap_or_default();
+    let operation = module.operation(view);
+    views::mapping(module, view, &shape(operation.operands.first()), &shape(operation.results.first()))
 }
 
 /// The constant that a value is.

@@ -1,6 +1,6 @@
 //! The role of TTIR operations in a loop of tiles.
 
-use crate::mlir::{Module, OperationId, Type};
+use crate::mlir::{Module, Operation, OperationId, Type, ValueId};
 use crate::tile::{Combine, Transfer};
 
 /// An operation that touches global memory, and which of its operands are data.
@@ -64,6 +64,32 @@ pub(super) fn is_addressing(operation: &str) -> bool {
 /// Returns whether it does nothing at run time.
 pub(super) fn is_hint(operation: &str) -> bool {
     matches!(operation, "llvm.intr.assume")
+}
+
+/// Returns whether an operation only computes its results from its operands, whatever it is: then nobody has to know it.
+pub fn is_pure(operation: &Operation) -> bool {
+    let name = operation.name.as_str();
+    let is_of_values = ["tt.", "arith.", "math.", "ub."].iter().any(|dialect| name.starts_with(dialect));
+    let is_effect = memory(name).is_some() || matches!(name, "tt.call" | "tt.return");
+    let is_known_region = operation.regions.is_empty() || matches!(name, "tt.reduce" | "tt.scan");
+    let may_have_effects = matches!(name, "tt.extern_elementwise" | "tt.elementwise_inline_asm");
+    let is_said_pure = !may_have_effects || operation.attributes.flag("pure");
+    is_of_values && !operation.results.is_empty() && !is_effect && is_known_region && is_said_pure
+}
+
+/// The dimension that an operation works along, of its operand or its result, whichever has more; all others of its operands and its
+/// result run along each other. One that there is not if it works on elements; `None` where nothing is known.
+pub fn axis_of(module: &Module, id: OperationId) -> Option<usize> {
+    let operation = module.operation(id);
+    let rank = |value: &ValueId| module.type_of(*value).known_shape().unwrap_or_default().len();
+    let rank = || operation.operands.first().map_or(0, rank);
+    match operation.name.as_str() {
+        name if name.starts_with("arith.") || name.starts_with("math.") => Some(rank()),
+        "tt.reduce" | "tt.scan" | "tt.gather" => Some(operation.attributes.axis()),
+        "tt.join" | "tt.elementwise_inline_asm" => Some(rank()),
+        "tt.split" => rank().checked_sub(1),
+        _ => None,
+    }
 }
 
 /// Returns whether a value holds a tile: a tensor, or a pointer to one.

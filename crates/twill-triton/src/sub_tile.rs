@@ -71,7 +71,7 @@ fn shared_out(l: &TileLoop, count: u32) -> BTreeSet<TileId> {
             | TileOpKind::AtomicReduce(_) => {
                 op.operands.iter().any(|operand| operand.role == Role::Input && goes_on(operand))
             }
-            TileOpKind::Load(_) | TileOpKind::Reduce { .. } => false,
+            TileOpKind::Load(_) | TileOpKind::Reduce { .. } | TileOpKind::Opaque { .. } => false,
         };
         if can_be {
             found.insert(TileId::new(index));

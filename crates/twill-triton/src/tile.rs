@@ -163,8 +163,8 @@ pub enum Combine {
 pub enum TileOpKind {
     /// MMA, added to its accumulator operand if it has one.
     Dot {
-        /// The type of the tensor core's operands.
-        element: twill_machine::Element,
+        /// The type of the tensor core's operands; `None` where threads multiply and add.
+        element: Option<twill_machine::Element>,
     },
     /// Element by element.
     Elementwise {
@@ -181,6 +181,12 @@ pub enum TileOpKind {
         axis: usize,
         /// How.
         combine: Combine,
+    },
+    /// Anything else that computes a tile from its operands.
+    Opaque {
+        /// The dimension that it works along, of its operand or its result, whichever has more; all others of the two run along each
+        /// other. One that there is not if it works on elements; `None` where nothing is known.
+        axis: Option<usize>,
     },
     /// From global memory.
     Load(Transfer),
@@ -217,7 +223,7 @@ impl TileOperation {
     }
 
     /// Its kind, in a word: `dot`, `exp2`, `load`.
-    pub fn label(&self) -> &'static str {
+    pub fn label(&self) -> &str {
         match self.kind {
             TileOpKind::Dot { .. } => "dot",
             TileOpKind::Elementwise { name, .. } => name,
@@ -227,6 +233,10 @@ impl TileOperation {
             TileOpKind::Reduce { combine: Combine::Maximum, .. } => "reduce_max",
             TileOpKind::Reduce { combine: Combine::Minimum, .. } => "reduce_min",
             TileOpKind::Reduce { combine: Combine::Other, .. } => "reduce",
+            TileOpKind::Opaque { .. } => {
+                let name = self.place.operation.split_whitespace().next().unwrap_or_default();
+                name.rsplit('.').next().unwrap_or_default()
+            }
             TileOpKind::Load(_) => "load",
             TileOpKind::Store(_) => "store",
             TileOpKind::AtomicReduce(_) => "atomic",

@@ -24,7 +24,7 @@ impl Reader<'_, '_> {
     ) -> Result<Expression, Error> {
         let module = self.lowering.module;
         let operation = module.operation(id);
-        let Some(value) = operation.results.first().copied() else {
+        let Some(value) = module.read_result(id) else {
             return Err(self.lowering.defect(id, "what this operation makes"));
         };
         let element = self.lowering.element(value);
@@ -67,10 +67,12 @@ impl Reader<'_, '_> {
                 let x = self.value(*x, &region.before_transposition(&order), program, at)?;
                 of(ExpressionKind::Transpose(order, Box::new(x)))
             }
-            ("tt.reduce", [x]) => {
+            ("tt.reduce", [x]) if self.combination(id).is_some() => {
                 let axis = self.axis(id);
                 let extent = self.lowering.shape(*x).get(axis).copied().unwrap_or(1);
-                let combine = self.combine(id)?;
+                let Some(combine) = self.combination(id) else {
+                    return Err(self.lowering.defect(id, "how a reduction combines"));
+                };
                 let operand = Box::new(self.value(*x, &region.with(axis, extent), program, at)?);
                 of(ExpressionKind::Reduce { axis, combine, operand })
             }
@@ -135,11 +137,20 @@ impl Reader<'_, '_> {
                 let operation = Elementwise::Opaque(Box::new(crate::in_order::opaque(operation)));
                 of(ExpressionKind::Apply { operation, operands: vec![self.value(*x, region, program, at)?] })
             }
-            (name, _) => Err(self.lowering.unsupported(
-                id,
-                format!("`{name}`"),
-                "move it out of the kernel, or schedule without generating code",
-            )),
+            (name, operands) if name.starts_with("arith.") || name.starts_with("math.") => {
+                let Some(operation) = crate::in_order::elementwise(module, id) else {
+                    return Err(self.lowering.unsupported(id, format!("`{name}`"), "compute it with other operations"));
+                };
+                let mut made = Vec::new();
+                for operand in operands {
+                    made.push(self.value(*operand, region, program, at)?);
+                }
+                of(ExpressionKind::Apply { operation, operands: made })
+            }
+            _ => {
+                let variable = self.opaque(id, region, program, at)?;
+                Ok(self.group.read(variable))
+            }
         }
     }
 
@@ -180,17 +191,11 @@ impl Reader<'_, '_> {
         self.lowering.module.operation(id).attributes.axis()
     }
 
-    /// The one operation with which a reduction combines two elements.
-    fn combine(&self, id: OperationId) -> Result<Elementwise, Error> {
+    /// The one operation with which a reduction of one tile combines two elements, if it is one that is known.
+    fn combination(&self, id: OperationId) -> Option<Elementwise> {
         let module = self.lowering.module;
         let body = module.body(id).map(|b| module.block(b).operations.as_slice()).unwrap_or_default();
-        let one = match body {
-            [one, _] => Elementwise::of(&module.operation(*one).name, None),
-            _ => None,
-        };
-        one.filter(Elementwise::is_combination).ok_or_else(|| {
-            let instead = "use tl.sum, tl.max or tl.min";
-            self.lowering.unsupported(id, "a reduction by more than one operation", instead)
-        })
+        let [one, _] = body else { return None };
+        Elementwise::of(&module.operation(*one).name, None).filter(Elementwise::is_combination)
     }
 }

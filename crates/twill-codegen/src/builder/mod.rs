@@ -9,6 +9,7 @@ pub(crate) mod enclosing;
 pub(crate) mod group;
 pub(crate) mod invariant_tiles;
 pub(crate) mod kernel;
+pub(crate) mod opaque;
 pub(crate) mod partials;
 pub(crate) mod planned;
 pub(crate) mod reader;

@@ -10,7 +10,7 @@ use crate::ir::Region;
 use crate::ir::names;
 use crate::ir::{Expression, ExpressionKind, IterationNumber};
 use crate::ir::{MemoryValue, SlotValue};
-use crate::ir::{Node, Note, Op, Slot, VariableId};
+use crate::ir::{Slot, VariableId};
 use crate::passes::steps::program::{Barrier, Iteration};
 use twill_graph::OpId;
 use twill_graph::narrow;
@@ -253,11 +253,6 @@ impl Reader<'_, '_> {
         if is_structured(name) {
             return self.transcribed(id, value, region);
         }
-        if name == "tt.dot" {
-            let variable = self.multiplication(id, region, program)?;
-            self.group.remember(key, variable);
-            return Ok(self.group.read(variable));
-        }
         let expression = if name == "tt.descriptor_load" {
             if self.group.scope != Scope::Body {
                 return Err(self.elsewhere(value));
@@ -266,6 +261,10 @@ impl Reader<'_, '_> {
         } else {
             self.apply(id, region, program, None)?
         };
+        if let ExpressionKind::Variable(variable) = expression.kind {
+            self.group.outer.insert(key, variable);
+            return Ok(expression);
+        }
         let mut wish = names::of_value(module, value);
         if region.starts.iter().any(|s| *s > 0) || region.extents != self.lowering.shape(value) {
             let part = region.starts.iter().zip(&region.extents).map(|(s, e)| s / (*e).max(1)).max().unwrap_or(0);
@@ -276,30 +275,6 @@ impl Reader<'_, '_> {
         let line = names::line(module, id);
         let variable = self.group.bind(key, &wish, expression, line);
         Ok(self.group.read(variable))
-    }
-
-    /// A multiplication outside the loops: who reads its result does it, at once.
-    fn multiplication(&mut self, id: OperationId, region: &Region, program: Option<u32>) -> Result<VariableId, Error> {
-        let module = self.lowering.module;
-        let operation = module.operation(id);
-        let (&[left, right, sum, ..], &[result]) = (operation.operands.as_slice(), operation.results.as_slice()) else {
-            return Err(self.lowering.defect(id, "the operands of an MMA"));
-        };
-        let [_, depth] = self.lowering.shape(left)[..] else {
-            return Err(self.lowering.unsupported(id, "MMAs of more than two dimensions", "multiply matrices"));
-        };
-        let left = self.value(left, &region.all_along(1, depth), program, None)?;
-        let right = self.value(right, &region.all_along(0, depth), program, None)?;
-        let operands = vec![left, right, self.value(sum, region, program, None)?];
-        let found = operands.iter().map(|operand| self.group.section_of(operand)).max().unwrap_or(0);
-        let section = if self.group.late { self.group.last() } else { found };
-        let (wish, element) = (names::of_value(module, result), self.lowering.element(result));
-        let to = self.group.variable(&wish, &region.extents, element, crate::ir::Form::Any);
-        self.group.define(to, section);
-        let note = Note { line: names::line(module, id), ..Note::default() };
-        let operation = Box::new(crate::in_order::opaque(operation));
-        self.group.place(section, Node::Op(Op::Opaque { operation, operands, results: vec![to] }, note));
-        Ok(to)
     }
 
     /// A carried value after its loop.

@@ -201,5 +201,5 @@ fn within(access: Access, part: &[u64]) -> Access {
 /// The value of the TTIR that an operation makes.
 pub(crate) fn value_of(module: &Module, operation: &TileOperation) -> Option<ValueId> {
     let last: OperationId = *operation.statements.last()?;
-    module.operation(last).results.first().copied()
+    module.read_result(last)
 }

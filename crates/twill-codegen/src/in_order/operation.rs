@@ -97,7 +97,7 @@ fn has_modifiers(operation: &Operation) -> bool {
 }
 
 /// An operation that computes each element of its result from the same elements of its operands.
-pub(super) fn elementwise(module: &Module, id: OperationId) -> Option<Elementwise> {
+pub(crate) fn elementwise(module: &Module, id: OperationId) -> Option<Elementwise> {
     let operation = module.operation(id);
     let name = operation.name.as_str();
     let is_arithmetic = name.starts_with("arith.") || name.starts_with("math.");

@@ -48,6 +48,11 @@ impl Region {
         region
     }
 
+    /// Whether it has all of a dimension of a tensor of this shape, or the tensor has no such dimension.
+    pub fn is_all_along(&self, dimension: usize, shape: &[u64]) -> bool {
+        self.extents.get(dimension) == shape.get(dimension)
+    }
+
     /// Of a transposed tensor, whose dimension `d` is dimension `order[d]` of the one that is asked for.
     pub fn before_transposition(&self, order: &[usize]) -> Region {
         let mut region = self.clone();

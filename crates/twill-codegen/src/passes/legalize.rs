@@ -6,12 +6,14 @@
 use crate::builder::carried::begin_differently;
 use crate::builder::early_returns::is_early_return;
 use crate::builder::kernel::KernelBuilder;
-use crate::builder::views::is_view;
 use crate::error::Error;
-use crate::ir::Elementwise;
 use crate::passes::epilogue::stores::is_store;
 use std::collections::BTreeSet;
+use twill_triton::kernel::is_pure;
 use twill_triton::mlir::{Definition, OperationId, ValueId};
+
+/// Pure operations that make no tile that a group could hold.
+const NOT_LOWERED: &[&str] = &["tt.make_tensor_descriptor", "tt.make_tensor_ptr", "tt.advance"];
 
 /// The pass.
 pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
@@ -139,7 +141,7 @@ fn check_top_level(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
         let scheduled = loops.chain(lowering.enclosing.iter().map(|l| l.operation)).any(|l| l == *id);
         let name = operation.name.as_str();
         let known = scheduled || lowering.is_transcribed(*id);
-        if !operation.regions.is_empty() && !known && name != "tt.reduce" {
+        if !operation.regions.is_empty() && !known && !is_pure(operation) {
             return Err(lowering.unsupported(
                 *id,
                 "branches and other loops next to the pipelined ones",
@@ -148,25 +150,17 @@ fn check_top_level(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
         }
         let known = known
             || is_store(name)
-            || is_view(name)
             || is_early_return(name)
-            || Elementwise::is_known(name)
+            || is_pure(operation) && !NOT_LOWERED.contains(&name)
             || matches!(
                 name,
-                "tt.get_program_id"
-                    | "tt.get_num_programs"
-                    | "tt.descriptor_load"
+                "tt.descriptor_load"
                     | "tt.load"
-                    | "tt.reduce"
-                    | "tt.dot"
-                    | "tt.bitcast"
-                    | "arith.bitcast"
-                    | "tt.int_to_ptr"
-                    | "tt.ptr_to_int"
                     | "tt.make_tensor_descriptor"
                     | "tt.return"
                     | "scf.yield"
                     | "llvm.intr.assume"
+                    | "gpu.barrier"
             );
         if !known {
             return Err(lowering.unsupported(

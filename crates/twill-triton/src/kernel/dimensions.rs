@@ -81,15 +81,15 @@ fn join_operation(l: &TileLoop, op: &TileOperation, places: &[usize], tiles: &[u
     }
     for (operand, place) in op.operands.iter().zip(places) {
         for d in 0..operand.shape.len() {
-            if let Some(of_result) = result_dimension(op, operand, d).filter(|d| *d < rank) {
+            if let Some(of_result) = result_dimension(op, rank, operand, d).filter(|d| *d < rank) {
                 classes.join(place + d, result + of_result);
             }
         }
     }
 }
 
-/// The dimension of an operation's result that a dimension of its operand runs along.
-fn result_dimension(op: &TileOperation, operand: &Operand, dimension: usize) -> Option<usize> {
+/// The dimension of an operation's result, which has so many, that a dimension of its operand runs along.
+fn result_dimension(op: &TileOperation, of_result: usize, operand: &Operand, dimension: usize) -> Option<usize> {
     let rank = operand.shape.len();
     match (operand.role, op.kind) {
         (Role::Address, _) => None,
@@ -100,7 +100,21 @@ fn result_dimension(op: &TileOperation, operand: &Operand, dimension: usize) -> 
             std::cmp::Ordering::Equal => None,
             std::cmp::Ordering::Greater => Some(dimension - 1),
         },
+        (Role::Input, TileOpKind::Opaque { axis }) => opaque_dimension(axis?, rank, of_result, dimension),
         (Role::Accumulator | Role::Input, _) => Some(dimension),
+    }
+}
+
+/// The same for an operation that works along an axis which the operand or the result may lack.
+fn opaque_dimension(axis: usize, of_operand: usize, of_result: usize, dimension: usize) -> Option<usize> {
+    if of_operand + 1 == of_result {
+        return Some(if dimension < axis { dimension } else { dimension + 1 });
+    }
+    let kept = (dimension != axis).then_some(dimension)?;
+    match of_operand.checked_sub(of_result) {
+        Some(0) => Some(kept),
+        Some(1) => Some(if kept < axis { kept } else { kept - 1 }),
+        _ => None,
     }
 }
 
@@ -163,7 +177,9 @@ fn mark(l: &mut TileLoop, nodes: &Nodes, classes: &Classes, rows: &[usize]) {
             l.ambiguous = Some(operation.variable.clone());
         }
     }
+    let tiles = &l.tiles;
     for (op, places) in l.operations.iter_mut().zip(&nodes.operands) {
+        let of_result = op.result.map_or(0, |result| tiles[result.index()].shape.len());
         let found: Vec<Option<usize>> = op
             .operands
             .iter()
@@ -171,7 +187,7 @@ fn mark(l: &mut TileLoop, nodes: &Nodes, classes: &Classes, rows: &[usize]) {
             .map(|(operand, first)| {
                 let has_result = op.result.is_some();
                 (0..operand.shape.len())
-                    .filter(|d| !has_result || result_dimension(op, operand, *d).is_some())
+                    .filter(|d| !has_result || result_dimension(op, of_result, operand, *d).is_some())
                     .find(|d| operand.role != Role::Address && is_row(*first, d))
             })
             .collect();

@@ -36,10 +36,9 @@ pub(super) fn tile_loop(
     }
     let mut results = Vec::with_capacity(chosen.len());
     for (index, id) in chosen.iter().enumerate() {
-        let operation = module.operation(*id);
-        let is_load = matches!(memory(&operation.name), Some(Memory::Load { .. }));
-        let result = operation.results.first().filter(|value| is_load || needed[value.index()]);
-        let result = result.map(|value| resolver.add_computed(*value, TileId::new(index), *id));
+        let is_load = matches!(memory(&module.operation(*id).name), Some(Memory::Load { .. }));
+        let result = module.read_result(*id).filter(|value| is_load || needed[value.index()]);
+        let result = result.map(|value| resolver.add_computed(value, TileId::new(index), *id));
         results.push(result.transpose()?);
     }
     let mut operations: Vec<TileOperation> = Vec::with_capacity(chosen.len());
@@ -108,7 +107,8 @@ fn is_tile_operation(module: &Module, facts: &Facts, needed: &[bool], id: Operat
         "scf.if" | "scf.while" | "scf.index_switch" | "scf.execute_region" => {
             Err(Error::ControlFlow { place: OperationLocation::of(module, id) })
         }
-        "tt.reduce" if operation.results.len() > 1 => Err(unsupported()),
+        // Code generation proves that it orders nothing.
+        "gpu.barrier" => Ok(false),
         "tt.extern_elementwise" if !operation.attributes.flag("pure") => Err(unsupported()),
         "tt.dot" | "tt.reduce" => Ok(is_needed && varies),
         _ if views::viewed(operation).is_some() || views::is_constant(name) => Ok(false),
@@ -120,7 +120,11 @@ fn is_tile_operation(module: &Module, facts: &Facts, needed: &[bool], id: Operat
             let is_arithmetic = name.starts_with("arith.") || name.starts_with("math.") || !tiles;
             let is_ignored = is_arithmetic && !operation.results.is_empty() && operation.regions.is_empty();
             let matters = is_needed && (tiles || operation.results.iter().any(|value| facts.is_from_tiles(*value)));
-            if is_ignored && !matters { Ok(false) } else { Err(unsupported()) }
+            match (matters, operations::is_pure(operation)) {
+                (matters, true) => Ok(matters && varies),
+                (false, false) if is_ignored => Ok(false),
+                _ => Err(unsupported()),
+            }
         }
     }
 }
@@ -175,7 +179,8 @@ fn read(resolver: &mut Resolver<'_>, id: OperationId) -> Result<(TileOpKind, Vec
         }
         _ => match elementwise(name) {
             Some((name, recipe)) => TileOpKind::Elementwise { name, recipe },
-            None => TileOpKind::Convert,
+            None if operations::is_conversion(name) => TileOpKind::Convert,
+            None => TileOpKind::Opaque { axis: operations::axis_of(module, id) },
         },
     };
     Ok((kind, inputs(resolver, id, operands)?))
@@ -231,16 +236,10 @@ fn dot(resolver: &mut Resolver<'_>, id: OperationId) -> Result<(TileOpKind, Vec<
     }
     let (left, right) = (read[0].element, read[1].element);
     let precision = operation.attributes.text("inputPrecision").unwrap_or("ieee");
-    let element = multiplied(left, right, precision).ok_or_else(|| Error::DotOperands {
-        place: OperationLocation::of(module, id),
-        left: left.to_string(),
-        right: right.to_string(),
-        precision: precision.to_owned(),
-    })?;
-    Ok((TileOpKind::Dot { element }, read))
+    Ok((TileOpKind::Dot { element: multiplied(left, right, precision) }, read))
 }
 
-/// The type of the tensor core's operands.
+/// The type of the tensor core's operands, if it multiplies these.
 fn multiplied(left: Element, right: Element, precision: &str) -> Option<twill_machine::Element> {
     use twill_machine::Element as Multiplied;
     Some(match (left, right) {

@@ -5,10 +5,8 @@
 //! dependence, POPL 1983). A pipelined loop has no branches, and neither has the code around it. Branches with `scf.while`, barriers
 //! or atomic operations whose results are used are left.
 
-use crate::kernel::is_conversion;
 use crate::mlir::{Attribute, BlockId, Module, NewOperation, OperationId, Type, ValueId};
-use crate::operations::is_hint;
-use crate::tile::elementwise;
+use crate::operations::{is_hint, is_pure};
 
 /// The module with the branches of a function converted that can be.
 pub(crate) fn if_converted(mut module: Module, function: OperationId) -> Module {
@@ -69,22 +67,14 @@ fn may_be_done(module: &Module, id: OperationId) -> bool {
     if divides && is_tile() && divisor() == 0 || operation.attributes.get("isVolatile").is_some() {
         return false;
     }
-    if matches!(name, "tt.reduce" | "tt.dot") {
-        return true;
-    }
     if name == "tt.atomic_rmw" {
         return operation.results.iter().all(|result| module.uses(*result).is_empty());
     }
     if let Some(parts) = module.for_loop(id) {
         return module.block(parts.body).operations.iter().all(|inner| may_be_iterated(module, *inner));
     }
-    let is_view = matches!(
-        name,
-        "tt.splat" | "tt.broadcast" | "tt.expand_dims" | "tt.trans" | "tt.make_range" | "tt.addptr" | "scf.yield"
-    );
-    let is_arithmetic = name.starts_with("arith.") || name.starts_with("math.") || elementwise(name).is_some();
-    operation.regions.is_empty()
-        && (is_view || is_arithmetic || is_memory(name) || is_hint(name) || is_conversion(name))
+    // Who drops barriers says why: they order what is never read back.
+    is_pure(operation) || is_memory(name) || is_hint(name) || matches!(name, "scf.yield" | "gpu.barrier")
 }
 
 /// Whether an operation may stand in a loop that runs no iteration: whatever may be pipelined at all.

@@ -55,7 +55,7 @@ impl Facts {
         // Nested operations count as its operands.
         let nested = || module.walk(id).flat_map(|inner| module.operation(inner).operands.iter());
         let varies = is_memory
-            || !operation.regions.is_empty() && operation.name != "tt.reduce"
+            || !operation.regions.is_empty() && !matches!(operation.name.as_str(), "tt.reduce" | "tt.scan")
             || nested().any(|value| self.varies(*value));
         let from_tiles = moves_tiles
             || operation.name == "tt.load" && operation.results.iter().any(|v| module.type_of(*v).is_tensor())

@@ -37,14 +37,24 @@ impl LoopLowering<'_> {
             TileOpKind::Reduce { axis, combine } => self.reduce(op, axis, combine)?,
             TileOpKind::Convert => self.convert(op)?,
             TileOpKind::Elementwise { recipe, .. } => self.arithmetic(op, recipe)?,
+            TileOpKind::Opaque { .. } => self.opaque(op)?,
         };
         self.with_fetch(cost, self.fetched(op))
     }
 
-    fn dot(&self, op: &TileOperation, element: twill_machine::Element) -> Result<Cost, CostError> {
+    fn dot(&self, op: &TileOperation, element: Option<twill_machine::Element>) -> Result<Cost, CostError> {
         let shape = op.result.map(|result| self.tile_loop.tile(result).shape.as_slice()).unwrap_or_default();
         let (rows, columns) = plane(shape);
         let depth = op.operand(Role::Left).and_then(|left| left.shape.last().copied()).unwrap_or(1);
+        let Some(element) = element else {
+            let elements = rows.saturating_mul(columns).saturating_mul(depth);
+            let class = ElementwiseClass::Fma;
+            let element_bits = op.operand(Role::Left).map_or(32, |left| left.element.bits());
+            let cost = self.machine.cost(&TileWork::Elementwise { class, elements, element_bits })?;
+            let read = op.operands.iter().filter(|operand| matches!(operand.role, Role::Left | Role::Right));
+            let bytes = read.map(|operand| self.machine.bytes(operand.elements(), operand.element.bits())).sum();
+            return self.with_fetch(cost, bytes);
+        };
         let mut cost = self.machine.cost(&TileWork::Mma { rows, columns, depth, element })?;
         let core = self.machine.tensor_core();
         let left_is_shared = self.left_is_shared(op);
@@ -107,6 +117,16 @@ impl LoopLowering<'_> {
                 self.machine.cost(&TileWork::Elementwise { class: ElementwiseClass::Alu, elements: 0, element_bits })
             }
         }
+    }
+
+    /// Of what is not known: so many instructions for each element of the largest tile that it reads or makes.
+    fn opaque(&self, op: &TileOperation) -> Result<Cost, CostError> {
+        const INSTRUCTIONS: u64 = 4;
+        let (made, bits) = self.result(op);
+        let read = op.operands.iter().map(|operand| (operand.elements(), operand.element.bits()));
+        let (elements, element_bits) = read.chain([(made, bits)]).max().unwrap_or((0, 32));
+        let elements = elements.saturating_mul(INSTRUCTIONS);
+        self.machine.cost(&TileWork::Elementwise { class: ElementwiseClass::Alu, elements, element_bits })
     }
 
     /// Elements that an operation computes, copies included, and their bits.

@@ -139,9 +139,12 @@ fn dependence(
         | Some(TileOpKind::Dot { .. } | TileOpKind::Store(_) | TileOpKind::AtomicReduce(_) | TileOpKind::Load(_)) => {
             true
         }
-        Some(TileOpKind::Elementwise { .. } | TileOpKind::Convert | TileOpKind::Reduce { .. }) => {
-            is_asynchronous(to) || matches!(from.storage, Storage::Shared(_))
-        }
+        Some(
+            TileOpKind::Elementwise { .. }
+            | TileOpKind::Convert
+            | TileOpKind::Reduce { .. }
+            | TileOpKind::Opaque { .. },
+        ) => is_asynchronous(to) || matches!(from.storage, Storage::Shared(_)),
     };
     Dependence {
         from: OpId::new(read.from),

@@ -210,6 +210,12 @@ impl Module {
         &self.value(id).uses
     }
 
+    /// The result of an operation that is read, the first of them; its first result if none is.
+    pub fn read_result(&self, id: OperationId) -> Option<ValueId> {
+        let results = &self.operation(id).results;
+        results.iter().find(|value| !self.uses(**value).is_empty()).or(results.first()).copied()
+    }
+
     /// How many operations there are, for tables indexed by [`OperationId::index`].
     pub fn operation_count(&self) -> usize {
         self.operations.len()

@@ -56,7 +56,10 @@ impl TileLoop {
                     Transfer::Pointer => " pointer",
                 }),
             TileOpKind::Reduce { axis, .. } => text.push_str(&format!(" axis {axis}")),
-            TileOpKind::Dot { .. } | TileOpKind::Elementwise { .. } | TileOpKind::Convert => {}
+            TileOpKind::Dot { .. }
+            | TileOpKind::Elementwise { .. }
+            | TileOpKind::Convert
+            | TileOpKind::Opaque { .. } => {}
         }
         let operands: Vec<String> = op.operands.iter().map(|operand| self.operand_text(operand, names)).collect();
         if !operands.is_empty() {

@@ -211,7 +211,10 @@ impl Walk<'_, '_> {
             Some(Stands::FromTensor(..)) => true,
             Some(Stands::Tile(id)) => match facts.tiles.operation(*id).kind {
                 TileOpKind::Dot { .. } => !self.builder.is_tcgen05_mma(self.index, op),
-                TileOpKind::Elementwise { .. } | TileOpKind::Convert | TileOpKind::Reduce { .. } => true,
+                TileOpKind::Elementwise { .. }
+                | TileOpKind::Convert
+                | TileOpKind::Reduce { .. }
+                | TileOpKind::Opaque { .. } => true,
                 TileOpKind::Load(_) | TileOpKind::Store(_) | TileOpKind::AtomicReduce(_) => false,
             },
             _ => false,

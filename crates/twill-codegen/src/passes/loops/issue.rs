@@ -67,7 +67,10 @@ impl LoopBuilder<'_, '_> {
             TileOpKind::Store(_) | TileOpKind::AtomicReduce(_) => {
                 self.store(op, &tile, id, &region, program, iteration)
             }
-            TileOpKind::Elementwise { .. } | TileOpKind::Convert | TileOpKind::Reduce { .. } => {
+            TileOpKind::Elementwise { .. }
+            | TileOpKind::Convert
+            | TileOpKind::Reduce { .. }
+            | TileOpKind::Opaque { .. } => {
                 let note = std::mem::take(&mut self.reader.group.note);
                 let value = self.computed(op, id, &region, program, iteration)?;
                 let to = self.produce(op, iteration);
