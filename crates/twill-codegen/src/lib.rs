@@ -29,7 +29,7 @@ pub mod verify;
 pub use builder::source::ScheduledLoop;
 pub use error::Error;
 pub use ir::WarpProgram;
-pub use options::Options;
+pub use options::{GroupShares, Options};
 pub use passes::steps::program::{Iteration, LoopProgram};
 pub use passes::steps::pseudocode::pseudocode;
 pub use pipeline::{lower, lower_checked};

@@ -32,6 +32,17 @@ pub struct Options {
     pub tensor_columns: Option<u64>,
     /// Programs that share a CTA: how many, along which axis of the grid.
     pub programs: Option<(u32, u32)>,
+    /// Warps and registers of groups, where they are not the usual ones.
+    pub shares: GroupShares,
+}
+
+/// Warps and registers of groups, where they are not those of the schedule and of the target's rule. Code is the same with any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupShares {
+    /// Warps of each group that computes: of eight, a thread holds half as much as of four.
+    pub compute_warps: Option<u32>,
+    /// Registers a thread of the group that loads, as far as groups that compute can spare them.
+    pub loading_registers: Option<u32>,
 }
 
 /// A level of the fallbacks by which code in tensor memory does with less shared memory.

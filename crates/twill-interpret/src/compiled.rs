@@ -2,7 +2,7 @@
 
 use twill_check::{Verified, verify, verify_multi_loop};
 use twill_codegen::ir::{TileOrder, WarpProgram};
-use twill_codegen::{Options, ScheduledLoop, lower};
+use twill_codegen::{GroupShares, Options, ScheduledLoop, lower};
 use twill_exact::{Budget, Naive, SearchOptions, naive, naive_multi_loop};
 use twill_graph::{LoopGraph, ModelOptions, MultiLoopProblem, Problem, Schedule, Tie, WarpAssignment};
 use twill_machine::Machine;
@@ -128,6 +128,7 @@ impl Compiled {
             shared_bytes: self.shared_bytes,
             tensor_columns: self.tensor_columns,
             programs: self.programs,
+            shares: GroupShares::default(),
         };
         lower(&self.kernel, &loops, &options)
     }

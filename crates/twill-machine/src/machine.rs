@@ -250,6 +250,13 @@ impl Machine {
         self.resources.clone()
     }
 
+    /// The same with this much shared memory for a thread block.
+    #[must_use]
+    pub fn with_shared_memory(mut self, bytes: Bytes) -> Machine {
+        self.resources.shared_memory = bytes;
+        self
+    }
+
     /// The tensor core and its instruction.
     pub fn tensor_core(&self) -> &TensorCore {
         &self.tensor_core

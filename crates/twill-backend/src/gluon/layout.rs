@@ -15,8 +15,12 @@ impl Layout {
             Layout::Tensor { rows, columns, warps } => format!("TENSOR_{rows}X{columns}_{warps}"),
             Layout::Like(variable) => format!("{variable}.type.layout"),
             Layout::Blocked { rank, warps } => format!("BLOCKED_{rank}D_{warps}"),
-            Layout::Coalesced { shape, dimension, vector, .. } => format!("TILE_{}_D{dimension}_V{vector}", by(shape)),
-            Layout::Mma { version, shape, bits, .. } => format!("MMA{version}_{}_{bits}BIT", by(shape)),
+            Layout::Coalesced { shape, dimension, vector, warps } => {
+                format!("TILE_{}_D{dimension}_V{vector}{}", by(shape), of_warps(*warps))
+            }
+            Layout::Mma { version, shape, bits, warps } => {
+                format!("MMA{version}_{}_{bits}BIT{}", by(shape), of_warps(*warps))
+            }
         }
     }
 
@@ -35,12 +39,12 @@ impl Layout {
         }
     }
 
-    /// Its definition.
-    pub fn definition(&self) -> String {
+    /// Its definition; `along_columns`: groups of four warps that share out the columns of an MMA's result.
+    pub fn definition(&self, along_columns: u64) -> String {
         match self {
             Layout::Accumulator(columns) => format!(
-                "gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, 1], instr_shape=[16, {}, 16])",
-                columns.min(&256)
+                "gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, {along_columns}], instr_shape=[16, {}, 16])",
+                (columns / along_columns).clamp(8, 256)
             ),
             Layout::LeftOperand { columns, bits } => {
                 let width = 32 / bits.max(&1);
@@ -76,6 +80,11 @@ impl Layout {
             Layout::Blocked { warps, .. } => format!("gl.BlockedLayout([1, 8], [4, 8], [{warps}, 1], [1, 0])"),
         }
     }
+}
+
+/// What tells layouts of other groups than those of four warps apart.
+fn of_warps(warps: u32) -> String {
+    if warps == 4 { String::new() } else { format!("_W{warps}") }
 }
 
 /// Extents as a word.

@@ -74,8 +74,9 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> String {
         out.push_str("\nPROPAGATE_NAN = gl.constexpr(PropagateNan.ALL)\n");
     }
     out.push_str("\n# How the threads of a warp group hold tiles.\n");
+    let along_columns = u64::from(kernel.groups.first().map_or(1, |group| group.warps.div_ceil(4)));
     for layout in &used {
-        let _ = writeln!(out, "{} = gl.constexpr({})", layout.name(), layout.definition());
+        let _ = writeln!(out, "{} = gl.constexpr({})", layout.name(), layout.definition(along_columns));
     }
     let has_tensor_memory = tensor_memory::is_used(kernel);
     out.push_str(if in_order {

@@ -27,8 +27,17 @@ pub struct Assembly {
 pub const MANY_SPILLED: u64 = 256;
 
 /// Machine code of a warp group.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub struct AssembledGroup {
+    /// Its name.
+    #[serde(default)]
+    pub name: String,
+    /// Instructions that read what was spilled, anywhere in it.
+    #[serde(default)]
+    pub local_loads: u32,
+    /// Instructions that spill.
+    #[serde(default)]
+    pub local_stores: u32,
     /// Its innermost loops that load, issue MMAs or exponentiate, in the order of the code.
     #[serde(default)]
     pub loops: Vec<AssembledLoop>,
@@ -85,6 +94,17 @@ impl Assembly {
         codes.iter().map(|code| code.iter().filter(local).count() as u64).sum()
     }
 
+    /// Of a group, values that it keeps in memory for want of registers, at least; 0 where its code is not known.
+    pub fn spilled_by(&self, group: &str) -> u32 {
+        let of = self.groups.iter().find(|own| own.name == group);
+        of.map_or(0, |own| own.local_stores.max(own.local_loads))
+    }
+
+    /// Whether no thread block has the shared memory that it takes.
+    pub fn is_too_large(&self) -> bool {
+        self.count("too_large") > 0
+    }
+
     /// Whether registers did not suffice: MMAs run one by one, or values went to memory, in loops or that many of them
     /// that it matters outside as well.
     pub fn is_short_of_registers(&self) -> bool {
@@ -99,7 +119,7 @@ mod tests {
 
     fn assembly(bytes: u64, code: &[&str]) -> Assembly {
         let code = code.iter().map(|line| (*line).to_owned()).collect();
-        let groups = vec![AssembledGroup { loops: vec![AssembledLoop { mma: 8, code }] }];
+        let groups = vec![AssembledGroup { loops: vec![AssembledLoop { mma: 8, code }], ..AssembledGroup::default() }];
         let finding = Finding { kind: "spilled".into(), message: String::new() };
         let findings = vec![finding];
         let (registers, shared_memory, barriers_at) = (168, 0, 0);

@@ -44,6 +44,8 @@ pub(crate) struct InFlightMma {
     pub op: OpId,
     pub iteration: Iteration,
     pub result: VariableId,
+    /// The result of another MMA that it adds to in place.
+    pub accumulator: Option<VariableId>,
     /// Operands in registers.
     pub operands: Vec<VariableId>,
     /// Commit groups.

@@ -204,6 +204,9 @@ impl<'a> KernelBuilder<'a> {
         if self.copies_by_threads(group) {
             return COPYING_WARPS;
         }
+        if let Some(warps) = self.options.shares.compute_warps.filter(|_| self.role(group) == GroupRole::Compute) {
+            return warps;
+        }
         let of = |l: &LoopFacts| l.schedule.groups.iter().find(|g| g.id == group).map(|g| g.warps);
         self.loops.iter().find_map(of).unwrap_or(4)
     }

@@ -12,13 +12,15 @@ use twill_graph::{GroupRole, OpId, narrow, saturate};
 pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
     let groups = || builder.loops.iter().flat_map(|l| &l.schedule.groups);
     let granted = groups().filter(|g| g.role == GroupRole::Compute).map(|g| g.registers_per_thread).max();
+    let compute_warps: u32 = builder.compute_groups().iter().map(|group| builder.warps(*group)).sum();
     let demand = RegisterDemand {
-        compute: narrow(builder.compute_groups().len()),
+        compute: compute_warps.div_ceil(4),
         computes: false,
         copied: copied(builder),
         // In batches more values live at a time, and a few spills of the group that loads cost nothing.
         rings: if builder.options.mma_batches { 0 } else { builder.storage.empty.len() },
         granted: granted.unwrap_or(0),
+        loading: builder.options.shares.loading_registers,
     };
     let registers = if builder.has_tensor_memory() { blackwell::registers } else { hopper::registers };
     let roles: Vec<GroupRole> = builder.program.groups.iter().map(|group| builder.role(group.id)).collect();

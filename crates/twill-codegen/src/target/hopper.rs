@@ -7,7 +7,7 @@ pub(crate) const MMA_ROWS: u64 = 64;
 
 /// Registers a thread that each of N compute groups gets, next to a group that only starts loads.
 pub fn register_share(compute: u32) -> u32 {
-    registers(RegisterDemand { compute, computes: true, copied: 0, rings: 0, granted: 0 })
+    registers(RegisterDemand { compute, computes: true, copied: 0, rings: 0, granted: 0, loading: None })
 }
 
 /// Registers a thread of a group that copies through pointers, at least.
@@ -30,14 +30,15 @@ fn least_computing(compute: u32, entry: u32) -> u32 {
 /// schedule with even shares grants. `setmaxnreg` allots multiples of 8 to 128 threads at a time; ptxas assumes an even
 /// share at the kernel's entry, so the shares must sum up to that. More than 240 changed nothing where it was measured.
 pub(crate) fn registers(demand: RegisterDemand) -> u32 {
-    let RegisterDemand { compute, computes, copied, rings, .. } = demand;
+    let RegisterDemand { compute, computes, copied, rings, loading, .. } = demand;
     let groups = compute + 1;
     let entry = (65536 / (128 * groups)).min(255) / 8 * 8;
+    let rest = (entry * groups).saturating_sub(compute * least_computing(compute, entry)).min(240);
     let loader = match compute {
-        _ if copied > 0 => {
-            let rest = (entry * groups).saturating_sub(compute * least_computing(compute, entry)).min(240);
-            (LOOP + copied).next_multiple_of(8).clamp(COPIES, rest.max(COPIES))
-        }
+        // What one group cannot have is of no use to another.
+        0 | 1 => rest,
+        _ if let Some(loading) = loading => loading.next_multiple_of(8).clamp(24, rest.max(COPIES)),
+        _ if copied > 0 => (LOOP + copied).next_multiple_of(8).clamp(COPIES, rest.max(COPIES)),
         _ if rings > 4 => 40,
         0..=2 => 24,
         _ => 32,

@@ -6,7 +6,7 @@ pub(crate) mod hopper;
 /// A warp group's part in the register file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RegisterDemand {
-    /// Groups that compute.
+    /// Groups of four warps that compute.
     pub compute: u32,
     /// The group computes.
     pub computes: bool,
@@ -16,4 +16,6 @@ pub(crate) struct RegisterDemand {
     pub rings: usize,
     /// Registers a thread that schedules grant to groups that compute.
     pub granted: u32,
+    /// Registers a thread of the group that loads, where somebody knows better.
+    pub loading: Option<u32>,
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use twill_check::Verified;
 use twill_codegen::ir::{TileOrder, WarpProgram};
-use twill_codegen::{Checked, Options, ScheduledLoop, lower, lower_checked};
+use twill_codegen::{Checked, GroupShares, Options, ScheduledLoop, lower, lower_checked};
 use twill_exact::{Budget, SearchOptions};
 use twill_graph::{LoopGraph, ModelOptions, MultiLoopProblem, Problem, Schedule, corresponding};
 use twill_machine::Machine;
@@ -79,6 +79,7 @@ impl Scheduled {
             shared_bytes: self.shared_bytes,
             tensor_columns: self.tensor_columns,
             programs: self.programs,
+            shares: GroupShares::default(),
         }
     }
 

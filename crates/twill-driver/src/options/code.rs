@@ -3,6 +3,7 @@
 use super::choice::Choice;
 use super::{choice, numbers};
 use serde::{Deserialize, Serialize};
+use twill_codegen::GroupShares;
 
 /// Heading of options that may change or go, which the short help leaves out.
 pub const EXPERIMENTAL: &str = "Experimental code generation";
@@ -130,6 +131,14 @@ pub struct CompileOptions {
     #[serde(skip_deserializing)]
     #[cfg_attr(feature = "clap", arg(skip))]
     pub command: String,
+    /// Shared memory that a CTA's buffers and barriers may take, where it is less than the machine has: the tuner's.
+    #[serde(skip)]
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub shared_bytes: Option<u64>,
+    /// Warps and registers of groups: the tuner's.
+    #[serde(skip)]
+    #[cfg_attr(feature = "clap", arg(skip))]
+    pub shares: GroupShares,
 }
 
 impl Default for CompileOptions {
@@ -154,6 +163,8 @@ impl Default for CompileOptions {
             candidates: None,
             in_order: false,
             command: String::new(),
+            shared_bytes: None,
+            shares: GroupShares::default(),
         }
     }
 }

@@ -10,7 +10,8 @@ use twill_graph::saturate;
 
 /// The candidate, or the kernel of another schedule of the least interval that takes fewer cycles by its SASS estimate, among
 /// `options.candidates` in all, or among four where nothing was requested and its own takes far longer than its interval, or was chosen
-/// by simulation of the warp programs alone. MMAs that run one by one come last, whatever they take.
+/// by simulation of the warp programs alone. MMAs that run one by one come last, whatever they take, and
+/// before them kernels that spill.
 ///
 /// # Errors
 /// When the request cannot be stated as a scheduling problem.
@@ -24,7 +25,7 @@ pub(super) fn choose(
 ) -> Result<Candidate, Error> {
     let Some(own) = cycles(&first) else { return Ok(first) };
     let bounds: Vec<u32> = first.lowered.program.loops.iter().map(|one| saturate(one.interval)).collect();
-    let is_far = own.1 as f64 > THRESHOLDS.far * repeating(&first.lowered.program, &bounds) as f64;
+    let is_far = own.2 as f64 > THRESHOLDS.far * repeating(&first.lowered.program, &bounds) as f64;
     let most = options.candidates.unwrap_or(if is_far || first.by_simulation { THRESHOLDS.unrequested } else { 1 });
     if most < 2 || session.is_stopped() {
         return Ok(first);
@@ -36,7 +37,7 @@ pub(super) fn choose(
         return Ok(first);
     }
     let mut best = first;
-    let mut least = (own.0, (own.1 as f64 * (1.0 - THRESHOLDS.margin)) as u64);
+    let mut least = (own.0, own.1, (own.2 as f64 * (1.0 - THRESHOLDS.margin)) as u64);
     for (number, mut candidate) in (2..).zip(others(request, options, &mut best, source, most, session)?) {
         if candidate.lowered.source == best.lowered.source {
             continue;
@@ -51,7 +52,7 @@ pub(super) fn choose(
             }
         }
         let Some(own) = cycles(&candidate) else { continue };
-        session.observer.note(&format!("schedule {number}: {} cycles by SASS estimate", own.1));
+        session.observer.note(&format!("schedule {number}: {} cycles by SASS estimate", own.2));
         if own < least {
             (best, least) = (candidate, own);
         }
@@ -86,8 +87,11 @@ fn others(
     Ok(made.collect())
 }
 
-/// MMAs that run one by one, and cycles of an iteration of the loops that repeat; `None` where machine code is not simulated.
-fn cycles(candidate: &Candidate) -> Option<(usize, u64)> {
+/// MMAs that run one by one, whether registers do not suffice, and cycles of an iteration of the loops that repeat; `None` where machine code is not simulated, or cannot be launched.
+fn cycles(candidate: &Candidate) -> Option<(usize, bool, u64)> {
+    candidate.assembly.as_ref().filter(|assembly| !assembly.is_too_large())?;
     let cycles = candidate.sass_estimate();
-    (!cycles.is_empty()).then(|| (candidate.cost().serial, repeating(&candidate.lowered.program, &cycles)))
+    (!cycles.is_empty()).then(|| {
+        (candidate.cost().serial, candidate.is_short_of_registers(), repeating(&candidate.lowered.program, &cycles))
+    })
 }

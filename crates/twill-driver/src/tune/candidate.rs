@@ -1,8 +1,10 @@
 //! A kernel that could be written: its specification, what was lowered, what the assembler said.
 
+use super::schedules::KernelSchedules;
 use super::written::{Files, lines, signature, written};
 use super::{Language, TraceOptions};
-use crate::Error;
+use crate::{Error, LoopProblem, Loops};
+use std::sync::Arc;
 use twill_backend::Header;
 use twill_backend::package::{self, Assembly, Signature, Simulated};
 use twill_codegen::Checked;
@@ -16,12 +18,20 @@ pub(super) struct Candidate {
     pub(super) spec: CandidateSpec,
     /// What became of it.
     pub(super) lowered: LoweredKernel,
+    /// What it was lowered from; none of a kernel in order.
+    pub(super) scheduled: Option<Arc<Scheduled>>,
     /// What the assembler made of it, if it was requested.
     pub(super) assembly: Option<Assembly>,
     /// Whether a simulation of warp programs is all that it was preferred to others for.
     pub(super) by_simulation: bool,
     /// Of several loops, kernels of other schedules of the same intervals, among themselves the fewest cycles by simulation first.
     pub(super) others: Vec<Candidate>,
+}
+
+/// Loops and their schedules, from which code is generated, also in another way.
+pub(super) struct Scheduled {
+    pub(super) problems: Loops<LoopProblem>,
+    pub(super) found: KernelSchedules,
 }
 
 /// The schedule of a candidate, and what it is written for.
@@ -83,7 +93,7 @@ impl LoweredKernel {
 impl Candidate {
     /// A kernel that nobody has assembled or compared.
     pub(super) fn new(spec: CandidateSpec, lowered: LoweredKernel) -> Candidate {
-        Candidate { spec, lowered, assembly: None, by_simulation: false, others: Vec::new() }
+        Candidate { spec, lowered, scheduled: None, assembly: None, by_simulation: false, others: Vec::new() }
     }
 
     /// The same kernel, recording the time of the last iterations of a tile.
@@ -112,6 +122,11 @@ impl Candidate {
         ];
         files.extend(lowered.companions.iter().cloned());
         files
+    }
+
+    /// Values that a group keeps in memory for want of registers, at least.
+    pub(super) fn spilled_by(&self, group: &str) -> u32 {
+        self.assembly.as_ref().map_or(0, |assembly| assembly.spilled_by(group))
     }
 
     /// Whether registers do not suffice for it.

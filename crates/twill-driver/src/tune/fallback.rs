@@ -3,11 +3,14 @@
 use super::assembler::{Assembled, Assembler};
 use super::candidate::{Attempt, Candidate};
 use super::generated::machine_code;
+use super::lower::lower;
+use super::scratch::Oversized;
 use super::thresholds::THRESHOLDS;
-use super::{CompileOptions, rules, variants};
+use super::{CompileOptions, Language, rules, variants};
 use crate::{Error, Limits, Request, Session, Source};
+use twill_codegen::ir::Form;
 use twill_exact::{Budget, SearchOptions};
-use twill_graph::WarpAssignment;
+use twill_graph::{WarpAssignment, grouped};
 
 /// A change that may help.
 struct Rung {
@@ -17,34 +20,69 @@ struct Rung {
     change: fn(&mut Attempts<'_>),
     /// Says what was changed.
     note: fn(&Attempts<'_>) -> String,
-    /// Whether it goes back to the schedule that was found first: what was preferred to it is not given up for a few bytes, and
-    /// nothing else is tried.
-    goes_back: bool,
+    /// What is made again.
+    again: Again,
+}
+
+/// What a change makes anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Again {
+    /// Code of the same schedule: that takes no search.
+    Code,
+    /// The schedule.
+    Schedule,
+    /// The schedule that was found first: what was preferred to it is not given up for a few bytes, and nothing else is tried.
+    First,
 }
 
 /// The changes, of which the first whose condition holds is made.
-const LADDER: [Rung; 5] = [
+const LADDER: [Rung; 8] = [
+    Rung {
+        condition: |attempts| attempts.room().is_some(),
+        change: |attempts| attempts.options.shared_bytes = attempts.room(),
+        note: |attempts| {
+            let room = attempts.options.shared_bytes.unwrap_or_default();
+            format!("{} bytes of shared memory for buffers", grouped(room))
+        },
+        again: Again::Code,
+    },
+    Rung {
+        condition: |attempts| attempts.wanted_by_loads().is_some(),
+        change: |attempts| attempts.options.shares.loading_registers = attempts.wanted_by_loads(),
+        note: |attempts| {
+            let registers = attempts.options.shares.loading_registers.unwrap_or_default();
+            format!("{registers} registers a thread for the group that loads")
+        },
+        again: Again::Code,
+    },
+    Rung {
+        condition: |attempts| attempts.may_have_more_warps(),
+        change: |attempts| attempts.options.shares.compute_warps = Some(MORE_WARPS),
+        note: |_| format!("{MORE_WARPS} warps for the group that computes"),
+        again: Again::Code,
+    },
     Rung {
         condition: |attempts| attempts.best.spec.preferred,
         change: |_| (),
         note: |_| "the schedule that was found first".into(),
-        goes_back: true,
+        again: Again::First,
     },
     // Each of fewer groups has more of the register file than it has more values.
     Rung {
         condition: |attempts| attempts.limits.compute_groups.is_none() && attempts.best.compute_groups() > 2,
         change: |attempts| attempts.limits.compute_groups = Some(attempts.best.compute_groups() - 1),
         note: |attempts| format!("{} compute groups", attempts.limits.compute_groups.unwrap_or_default()),
-        goes_back: false,
+        again: Again::Schedule,
     },
     Rung {
         condition: |attempts| {
             let Attempts { options, best, .. } = attempts;
-            options.persistent.is_none() && best.lowered.program.tile_scheduler.persistent && !options.wave_sync
+            let is_persistent = best.lowered.program.tile_scheduler.persistent && !options.wave_sync;
+            options.persistent.is_none() && is_persistent && best.is_short_of_registers()
         },
         change: |attempts| attempts.options.persistent = Some(false),
         note: |_| "one tile a CTA".into(),
-        goes_back: false,
+        again: Again::Code,
     },
     Rung {
         condition: |attempts| attempts.limits.warp_assignment.is_none(),
@@ -56,7 +94,7 @@ const LADDER: [Rung; 5] = [
             }
             .into()
         },
-        goes_back: false,
+        again: Again::Schedule,
     },
     Rung {
         condition: |attempts| attempts.fewer_registers().is_some(),
@@ -65,9 +103,15 @@ const LADDER: [Rung; 5] = [
             let registers = attempts.limits.registers_per_thread.unwrap_or_default();
             format!("at most {registers} registers a thread in the schedule")
         },
-        goes_back: false,
+        again: Again::Schedule,
     },
 ];
+
+/// Warps of the only group that computes, where four do not hold its values.
+const MORE_WARPS: u32 = 8;
+
+/// Columns of a result that eight warps can share out: an instruction has eight.
+const LEAST_COLUMNS: u64 = 16;
 
 /// What attempts have come to.
 struct Attempts<'a> {
@@ -91,14 +135,47 @@ impl Attempts<'_> {
         (fewer >= file.minimum_per_thread.max(file.reserve_per_thread)).then_some(fewer)
     }
 
+    /// What the compiler leaves of shared memory, where buffers take more than that.
+    fn room(&self) -> Option<u64> {
+        let room = Oversized::of(&self.best)?.room();
+        self.options.shared_bytes.is_none_or(|before| before > room).then_some(room)
+    }
+
+    /// More registers for the group that loads, where it spills and has not been given more in vain.
+    fn wanted_by_loads(&self) -> Option<u32> {
+        let spilled = self.best.spilled_by("load");
+        let own = self.best.lowered.program.groups.iter().find(|group| group.name == "load")?.registers;
+        let wanted = own + spilled.next_multiple_of(8).clamp(16, 128);
+        let is_new = self.options.shares.loading_registers.is_none_or(|before| before <= own);
+        (spilled > 0 && is_new && self.best.compute_groups() > 1).then_some(wanted)
+    }
+
+    /// Whether the only group that computes may have more warps: it spills, and its results are wide enough.
+    fn may_have_more_warps(&self) -> bool {
+        let Attempts { options, best, .. } = self;
+        let mut computing = best.lowered.program.groups.iter().filter(|group| group.name.starts_with("compute"));
+        let (Some(group), None) = (computing.next(), computing.next()) else { return false };
+        let is_wide = group.variables.iter().all(|variable| match variable.form {
+            Form::Accumulator { columns } => columns >= LEAST_COLUMNS,
+            _ => true,
+        });
+        let is_in_gluon = options.language == Language::Gluon && !rules::in_tensor_memory(self.source);
+        is_in_gluon && is_wide && options.shares.compute_warps.is_none() && best.is_short_of_registers()
+    }
+
     /// Takes a change back that did not help, and lets nothing be changed in the same way again but registers.
     fn take_back(&mut self, (options, limits): (CompileOptions, Limits)) {
-        let registers = self.limits.registers_per_thread;
+        let (registers, tried, room) =
+            (self.limits.registers_per_thread, self.options.shares, self.options.shared_bytes);
         (self.options, self.limits) = (options, limits);
         self.limits.registers_per_thread = registers;
         self.options.persistent = self.options.persistent.or(Some(true));
         self.limits.warp_assignment = self.limits.warp_assignment.or(Some(rules::assignments(self.source)[0]));
         self.limits.compute_groups = self.limits.compute_groups.or(Some(self.best.compute_groups()));
+        let shares = &mut self.options.shares;
+        shares.compute_warps = shares.compute_warps.or(tried.compute_warps.and(Some(4)));
+        shares.loading_registers = tried.loading_registers;
+        self.options.shared_bytes = room;
     }
 }
 
@@ -139,24 +216,45 @@ pub(super) fn assembled(
     let mut source_before = best.lowered.source.clone();
     let (options, limits, granted) = (options.clone(), request.limits.clone(), best.spec.granted);
     let mut attempts = Attempts { source, best, options, limits, granted };
-    for number in made + 1..=most {
-        if !attempts.best.is_short_of_registers() || session.is_stopped() {
-            break;
-        }
-        let Some(rung) = LADDER.iter().find(|rung| (rung.condition)(&attempts)) else { break };
+    // Those that take no search are few, and not counted.
+    let (mut number, mut searched) = (made, made);
+    while !session.is_stopped() {
+        // Where smaller buffers do not help, the kernel is scheduled again in any case, with less shared memory.
+        let is_too_large = Oversized::of(&attempts.best).is_some();
+        let is_short = attempts.best.is_short_of_registers();
+        let may = |rung: &&Rung| match rung.again {
+            Again::Code => true,
+            Again::Schedule | Again::First => is_short && !is_too_large && searched < most,
+        };
+        let Some(rung) = LADDER.iter().filter(may).find(|rung| (rung.condition)(&attempts)) else { break };
+        number += 1;
         let before = (attempts.options.clone(), attempts.limits.clone());
         (rung.change)(&mut attempts);
         let what = attempts.best.assembly.as_ref().map(machine_code).unwrap_or_default();
         session.observer.note(&format!("{what}; attempt {number}: {}", (rung.note)(&attempts)));
         let again = Request { limits: attempts.limits.clone(), ..request.clone() };
-        let mut candidate = match variants::plain(&again, &attempts.options, source, &mut session) {
-            Ok(Attempt::Made(candidate)) => *candidate,
-            Ok(Attempt::Nothing(_)) => {
-                session.observer.note(&format!("attempt {number}: there is no schedule, or none was found in time"));
-                break;
+        let made = match (rung.again, attempts.best.scheduled.clone()) {
+            (Again::Code, Some(scheduled)) => {
+                lower(&again, &attempts.options, source, &scheduled.problems, scheduled.found.clone())
             }
-            Err(error) => {
-                session.observer.note(&format!("attempt {number}: {error}"));
+            _ => {
+                searched += 1;
+                variants::plain(&again, &attempts.options, source, &mut session)
+            }
+        };
+        let made = match made {
+            Ok(Attempt::Made(candidate)) => Ok(*candidate),
+            Ok(Attempt::Nothing(_)) => Err("there is no schedule, or none was found in time".to_owned()),
+            Err(error) => Err(error.to_string()),
+        };
+        let mut candidate = match made {
+            Ok(candidate) => candidate,
+            Err(why) => {
+                session.observer.note(&format!("attempt {number}: {why}"));
+                if rung.again == Again::Code {
+                    attempts.take_back(before);
+                    continue;
+                }
                 break;
             }
         };
@@ -175,17 +273,21 @@ pub(super) fn assembled(
             }
             Err(error) => {
                 session.observer.note(&format!("attempt {number}: {error}"));
+                if rung.again == Again::Code {
+                    attempts.take_back(before);
+                    continue;
+                }
                 break;
             }
         }
         let (own, kept) = (candidate.cost(), attempts.best.cost());
-        let is_better = if rung.goes_back { own.roughly() < kept.roughly() } else { own < kept };
+        let is_better = if rung.again == Again::First { own.roughly() < kept.roughly() } else { own < kept };
         if is_better {
             session.observer.note(&format!("attempt {number} is better"));
             attempts.best = candidate;
         } else {
             session.observer.note(&format!("attempt {number} is no better"));
-            if rung.goes_back {
+            if rung.again == Again::First {
                 break;
             }
             attempts.take_back(before);

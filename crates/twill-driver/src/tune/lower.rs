@@ -1,6 +1,6 @@
 //! One schedule to a generated candidate.
 
-use super::candidate::{Attempt, Candidate, CandidateSpec, LoweredKernel};
+use super::candidate::{Attempt, Candidate, CandidateSpec, LoweredKernel, Scheduled};
 use super::rings;
 use super::rules::{self, Registers};
 use super::schedules::{KernelSchedules, Preferred};
@@ -8,6 +8,7 @@ use super::score::whole;
 use super::written::names;
 use super::{CompileOptions, Which};
 use crate::{Error, LoopProblem, Loops, Request, Session, Source};
+use std::sync::Arc;
 use std::time::Instant;
 use twill_backend::Header;
 use twill_check::Verified;
@@ -75,12 +76,13 @@ pub(super) fn lower(
         language: requested.language,
         header: header(request, requested, source, &found),
         operations: problems.loops.iter().map(names).collect(),
-        schedule: found.json,
+        schedule: found.json.clone(),
         granted,
         preferred: found.preferred.is_some(),
     };
     let lowered = LoweredKernel::new(&spec, program, simulated).map_err(emitted)?;
-    Ok(Attempt::Made(Box::new(Candidate::new(spec, lowered))))
+    let scheduled = Some(Arc::new(Scheduled { problems: problems.clone(), found }));
+    Ok(Attempt::Made(Box::new(Candidate { scheduled, ..Candidate::new(spec, lowered) })))
 }
 
 /// The request with its assignment of operations to groups.

@@ -18,6 +18,7 @@ mod rings;
 pub(crate) mod rules;
 mod schedules;
 mod score;
+mod scratch;
 mod thresholds;
 mod variants;
 mod written;
@@ -34,6 +35,7 @@ use crate::input::generated_source;
 use crate::{Content, DEFAULT_MACHINE, Error, Limits, LoweringParameters, Request, Session};
 use assembler::Assembled;
 use candidate::{Attempt, Candidate};
+use scratch::pipelined_that_fits;
 use serde::Serialize;
 use twill_graph::Status;
 use twill_machine::Machine;
@@ -88,7 +90,7 @@ pub fn compile(
     let may_be_in_order = in_order::is_asked_for(request, options);
     let kernel = match pipelined_or_whole(request, options, assembler, session) {
         Ok(Made::Kernel(kernel)) => *kernel,
-        Ok(Made::Stopped) => return Ok(Compiled::Stopped),
+        Ok(Made::Stopped | Made::Oversized(_)) => return Ok(Compiled::Stopped),
         Ok(Made::NoSchedule(status)) => {
             let why = match status {
                 Status::Infeasible => "no schedule exists: proved",
@@ -127,6 +129,8 @@ pub fn compile(
 enum Made {
     Kernel(Box<GeneratedKernel>),
     NoSchedule(Status),
+    /// It cannot be launched, as it takes too much shared memory.
+    Oversized(Box<scratch::Oversized>),
     Stopped,
 }
 
@@ -135,22 +139,22 @@ fn in_order_kernel(candidate: &Candidate, why: &str) -> GeneratedKernel {
     GeneratedKernel { in_order: Some(why.to_owned()), ..GeneratedKernel::of(candidate, candidate.spec.machine.name()) }
 }
 
-/// As [`pipelined`]; where its rows cannot be shared out and the user did not ask for that, with one sub-tile.
+/// As [`pipelined_that_fits`]; where its rows cannot be shared out and the user did not ask for that, with one sub-tile.
 fn pipelined_or_whole(
     request: &Request,
     options: &CompileOptions,
     assembler: Option<&Assembler>,
     session: &mut Session<'_>,
 ) -> Result<Made, Error> {
-    let error = match pipelined(request, options, assembler, session) {
+    let error = match pipelined_that_fits(request, options, assembler, session) {
         Err(error) if request.lowering.sub_tiles.is_none() && asks_for_one_sub_tile(&error) => error,
         made => return made,
     };
     let lowering = LoweringParameters { sub_tiles: Some(1), ..request.lowering.clone() };
     session.observer.note(&format!("{error}\none sub-tile is tried"));
-    match pipelined(&Request { lowering, ..request.clone() }, options, assembler, session) {
+    match pipelined_that_fits(&Request { lowering, ..request.clone() }, options, assembler, session) {
         Ok(made @ (Made::Kernel(_) | Made::Stopped)) => Ok(made),
-        Ok(Made::NoSchedule(_)) | Err(_) => Err(error),
+        Ok(Made::NoSchedule(_) | Made::Oversized(_)) | Err(_) => Err(error),
     }
 }
 
@@ -181,6 +185,9 @@ fn pipelined(
     let Some(mut best) = best else { return Ok(Made::Stopped) };
     if let Some(assembler) = assembler.filter(|_| best.assembly.is_some()) {
         best = assemble::choose(request, options, best, &source, assembler, session)?;
+    }
+    if let Some(oversized) = scratch::Oversized::of(&best) {
+        return Ok(Made::Oversized(Box::new(oversized)));
     }
     if let Some(trace) = options.traced() {
         best = traced(best, trace, assembler, &request.input.name)?;

@@ -81,7 +81,7 @@ pub(crate) fn options(
             .unwrap_or(!grows || (requested.language == Language::Cuda && are_bound_by_mmas(loops, schedules))),
         cluster: requested.cluster > 1,
         wave_sync: requested.wave_sync,
-        shared_bytes: source.machine.resources().shared_memory.0,
+        shared_bytes: requested.shared_bytes.unwrap_or(source.machine.resources().shared_memory.0),
         tensor_columns: in_tensor_memory.then(|| source.machine.resources().tensor_memory.0),
         // One program shares its CTA with none.
         programs: source
@@ -89,6 +89,7 @@ pub(crate) fn options(
             .programs
             .filter(|coarsening| coarsening.count > 1)
             .map(|coarsening| (coarsening.count, number(coarsening.axis))),
+        shares: requested.shares,
     };
     // Without pipelining, what is loaded is for the iteration at hand.
     if requested.schedule == Which::NoSwp {

@@ -98,10 +98,11 @@ impl LoopBuilder<'_, '_> {
         let pending = left.iter().map(|f| f.weight).sum();
         let (mut completed, mut in_flight): (Vec<VariableId>, Vec<VariableId>) = (Vec::new(), Vec::new());
         for flight in &done {
-            let goes_on = left.iter().any(|f| f.result == flight.result);
+            let named = newest(flight, &done, left);
+            let goes_on = left.iter().any(|f| f.result == named);
             let list = if goes_on { &mut in_flight } else { &mut completed };
-            if !list.contains(&flight.result) {
-                list.push(flight.result);
+            if !list.contains(&named) {
+                list.push(named);
             }
         }
         for operand in done.iter().flat_map(|f| &f.operands) {
@@ -119,4 +120,16 @@ impl LoopBuilder<'_, '_> {
             self.wgmma_wait_up_to(last);
         }
     }
+}
+
+/// The variable that the registers of an MMA's result have now: that of the last MMA which adds to it in place. To name another
+/// while that one runs would read them.
+fn newest(flight: &InFlightMma, done: &[InFlightMma], left: &[InFlightMma]) -> VariableId {
+    let mut result = flight.result;
+    for next in done.iter().chain(left).skip_while(|next| *next != flight).skip(1) {
+        if next.accumulator == Some(result) {
+            result = next.result;
+        }
+    }
+    result
 }

@@ -66,8 +66,14 @@ impl LoopBuilder<'_, '_> {
         {
             self.reader.group.act(Op::NamedBarrierSync(slot.own));
         }
-        let mut flight =
-            InFlightMma { op, iteration, result: to, operands: Vec::new(), weight: twill_graph::narrow(pairs.len()) };
+        let mut flight = InFlightMma {
+            op,
+            iteration,
+            result: to,
+            accumulator: adds_to,
+            operands: Vec::new(),
+            weight: twill_graph::narrow(pairs.len()),
+        };
         self.timestamp(op, Moment::Issue, iteration);
         for (left, right) in pairs {
             // The wait names what the MMA reads from registers, also where it stays there for the next iteration: ptxas puts
