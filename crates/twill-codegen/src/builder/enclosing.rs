@@ -10,7 +10,7 @@ use crate::builder::reader::Reader;
 use crate::error::Error;
 use crate::ir::{Expression, ExpressionKind, Form, Node, Note, Op, Region, VariableId, names};
 use std::collections::HashMap;
-use twill_triton::mlir::{BlockId, ForLoop, OperationId, ValueId};
+use twill_triton::mlir::{BlockId, Module, OperationId, ValueId};
 
 /// Where code goes that is being made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,19 +20,80 @@ pub(crate) enum Scope {
     Body,
     /// Before the enclosing loop of this number, counted from the outermost.
     Before(usize),
+    /// Where the enclosing `while` of this number decides whether it goes on.
+    Condition(usize),
     /// After it.
     After(usize),
+}
+
+/// A loop around the pipelined ones.
+#[derive(Clone, Copy)]
+pub(crate) struct EnclosingLoop<'a> {
+    pub operation: OperationId,
+    /// The block that the loops in it stand in.
+    pub body: BlockId,
+    /// What it carries, as its first block names it.
+    pub carried: &'a [ValueId],
+    pub initial: &'a [ValueId],
+    pub yielded: &'a [ValueId],
+    pub results: &'a [ValueId],
+    pub kind: Kind<'a>,
+}
+
+/// How often a loop runs.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind<'a> {
+    /// `scf.for`.
+    For { induction: ValueId, bounds: [ValueId; 3] },
+    /// `scf.while`: its head computes the condition, and what it passes to the body and to its results.
+    While { head: BlockId, condition: ValueId, passed: &'a [ValueId], arguments: &'a [ValueId] },
+}
+
+impl<'a> EnclosingLoop<'a> {
+    /// The operation as a loop around one of its blocks.
+    fn new(module: &'a Module, operation: OperationId, body: BlockId) -> Option<EnclosingLoop<'a>> {
+        if let Some(l) = module.for_loop(operation) {
+            let kind = Kind::For { induction: l.induction, bounds: [l.lower, l.upper, l.step] };
+            let (carried, initial, yielded, results) = (l.carried, l.initial, l.yielded, l.results);
+            return Some(EnclosingLoop { operation, body, carried, initial, yielded, results, kind });
+        }
+        let whole = module.operation(operation);
+        let blocks: Vec<BlockId> = whole.regions.iter().flat_map(|r| &module.region(*r).blocks).copied().collect();
+        let &[head, tail] = blocks.as_slice() else { return None };
+        let (condition, passed) = module.operation(module.terminator(head)?).operands.split_first()?;
+        let arguments = module.block(tail).arguments.as_slice();
+        let kind = Kind::While { head, condition: *condition, passed, arguments };
+        (whole.name == "scf.while" && tail == body).then_some(EnclosingLoop {
+            operation,
+            body,
+            carried: &module.block(head).arguments,
+            initial: &whole.operands,
+            yielded: &module.operation(module.terminator(tail)?).operands,
+            results: &whole.results,
+            kind,
+        })
+    }
+
+    /// The head of an `scf.while`.
+    pub fn head(&self) -> Option<BlockId> {
+        match self.kind {
+            Kind::For { .. } => None,
+            Kind::While { head, .. } => Some(head),
+        }
+    }
 }
 
 /// A group's code for an enclosing loop.
 #[derive(Clone, Default)]
 pub(crate) struct Around {
     before: Vec<Node>,
+    condition: Vec<Node>,
     after: Vec<Node>,
-    /// Names of what is computed before and after the loop.
-    known: [HashMap<OuterKey, VariableId>; 2],
+    /// Names of what is computed before the loop, for its condition and after it.
+    known: [HashMap<OuterKey, VariableId>; 3],
     induction: Option<VariableId>,
-    bounds: Option<[Expression; 3]>,
+    /// The bounds of a loop over a range, or the condition.
+    bounds: Vec<Expression>,
     carried: Vec<Carried>,
 }
 
@@ -47,12 +108,8 @@ struct Carried {
     next: Option<Expression>,
 }
 
-/// The `scf.for` operations from a block up to the kernel's body, the outermost first; `None` if something else stands around it.
-pub(crate) fn loops_around<'m>(
-    module: &'m twill_triton::mlir::Module,
-    function: OperationId,
-    of: OperationId,
-) -> Option<Vec<ForLoop<'m>>> {
+/// The loops around an operation, the outermost first; `None` if something else stands around it.
+pub(crate) fn loops_around(module: &Module, function: OperationId, of: OperationId) -> Option<Vec<EnclosingLoop<'_>>> {
     let mut found = Vec::new();
     let mut id = of;
     loop {
@@ -61,7 +118,7 @@ pub(crate) fn loops_around<'m>(
             found.reverse();
             return Some(found);
         }
-        found.push(module.for_loop(parent)?);
+        found.push(EnclosingLoop::new(module, parent, module.operation(id).block?)?);
         id = parent;
     }
 }
@@ -84,7 +141,7 @@ impl<'a> KernelBuilder<'a> {
         if block == self.module.body(self.kernel.function()) {
             return Some(0);
         }
-        self.enclosing.iter().position(|l| Some(l.body) == block).map(|at| at + 1)
+        self.enclosing.iter().position(|l| Some(l.body) == block || l.head() == block && block.is_some()).map(|at| at + 1)
     }
 
     /// The blocks around the pipelined loops, the kernel's first.
@@ -107,10 +164,17 @@ impl<'a> KernelBuilder<'a> {
     pub fn wrapped(&self, group: &GroupBuilder) -> Vec<Node> {
         let mut body: Vec<Node> = group.sections.iter().flatten().cloned().collect();
         for around in group.around.iter().rev() {
-            let Some(([lower, upper, step], variable)) = around.bounds.clone().zip(around.induction) else { continue };
             body.extend(around.advanced());
             let mut outer = around.before.clone();
-            outer.push(Node::For { variable, lower, upper, step, body });
+            outer.push(match (around.bounds.as_slice(), around.induction) {
+                ([lower, upper, step], Some(variable)) => {
+                    let [lower, upper, step] = [lower, upper, step].map(Expression::clone);
+                    Node::For { variable, lower, upper, step, body }
+                }
+                ([condition], _) => Node::While { before: around.condition.clone(), condition: condition.clone(), body },
+                // Before the group's code is whole.
+                _ => Node::While { before: Vec::new(), condition: Expression::integer(0), body },
+            });
             outer.extend(around.after.iter().cloned());
             body = outer;
         }
@@ -137,7 +201,8 @@ impl GroupBuilder {
         match self.scope {
             Scope::Body => self.outer.get(key),
             Scope::Before(at) => before(at),
-            Scope::After(at) => self.around[at].known[1].get(key).or_else(|| before(at)),
+            Scope::Condition(at) => self.around[at].known[1].get(key),
+            Scope::After(at) => self.around[at].known[2].get(key).or_else(|| before(at)),
         }
         .copied()
     }
@@ -147,7 +212,8 @@ impl GroupBuilder {
         match self.scope {
             Scope::Body => self.outer.insert(key, variable),
             Scope::Before(at) => self.around[at].known[0].insert(key, variable),
-            Scope::After(at) => self.around[at].known[1].insert(key, variable),
+            Scope::Condition(at) => self.around[at].known[1].insert(key, variable),
+            Scope::After(at) => self.around[at].known[2].insert(key, variable),
         };
     }
 
@@ -156,6 +222,7 @@ impl GroupBuilder {
         match self.scope {
             Scope::Body => return Some(node),
             Scope::Before(at) => self.around[at].before.push(node),
+            Scope::Condition(at) => self.around[at].condition.push(node),
             Scope::After(at) => self.around[at].after.push(node),
         }
         None
@@ -172,31 +239,51 @@ impl Reader<'_, '_> {
     }
 
     /// Enclosing loops around the code of the scope.
-    pub fn depth(&self) -> usize {
+    fn depth(&self) -> usize {
         match self.group.scope {
             Scope::Body => self.lowering.enclosing.len(),
             Scope::Before(at) | Scope::After(at) => at,
+            Scope::Condition(at) => at + 1,
         }
+    }
+
+    /// Whether the scope can compute what stands in a block.
+    pub fn sees(&self, block: Option<BlockId>) -> bool {
+        let is_head = |at: usize| block.is_some() && self.lowering.enclosing[at].head() == block;
+        self.lowering.depth_of(block).is_some_and(|depth| depth <= self.depth())
+            // What a loop has passed to its results, its head computes of what it carries.
+            || matches!(self.group.scope, Scope::After(at) if is_head(at))
     }
 
     /// A value of an enclosing loop: what it counts, carries or results in. `None` for other values.
     pub fn of_enclosing(&mut self, value: ValueId, region: &Region) -> Option<Result<Expression, Error>> {
         let depth = self.depth();
-        if let Some(at) = self.lowering.enclosing.iter().position(|l| l.induction == value) {
-            return (at < depth).then(|| Ok(self.induction(at)));
+        let scope = self.group.scope;
+        for at in 0..self.lowering.enclosing.len() {
+            match self.lowering.enclosing[at].kind {
+                Kind::For { induction, .. } if induction == value && at < depth => return Some(Ok(self.induction(at, value))),
+                Kind::While { passed, arguments, .. } if at < depth => {
+                    if let Some(k) = arguments.iter().position(|argument| *argument == value) {
+                        return Some(self.value(passed[k], region, None, None));
+                    }
+                }
+                _ => {}
+            }
         }
         if let Some((at, k)) = self.lowering.enclosing_carried(value) {
-            return (at < depth).then(|| self.carried_around(at, k, region));
+            return (at < depth || scope == Scope::After(at)).then(|| self.carried_around(at, k, region));
         }
         let (at, k) = self.lowering.enclosing_result(value)?;
-        (self.group.scope == Scope::After(at)).then(|| self.carried_around(at, k, region))
+        (scope == Scope::After(at)).then(|| match self.lowering.enclosing[at].kind {
+            Kind::For { .. } => self.carried_around(at, k, region),
+            Kind::While { passed, .. } => self.value(passed[k], region, None, None),
+        })
     }
 
-    fn induction(&mut self, at: usize) -> Expression {
+    fn induction(&mut self, at: usize, value: ValueId) -> Expression {
         let id = match self.group.around[at].induction {
             Some(id) => id,
             None => {
-                let value = self.lowering.enclosing[at].induction;
                 let element = self.lowering.element(value);
                 let id = self.group.variable(&names::of_value(self.lowering.module, value), &[], element, Form::Any);
                 self.group.around[at].induction = Some(id);
@@ -245,13 +332,19 @@ impl Reader<'_, '_> {
     /// Bounds of the enclosing loops, and what they carry on, for all that the group's code has asked for.
     pub fn close_enclosing(&mut self) -> Result<(), Error> {
         for at in 0..self.lowering.enclosing.len() {
-            self.induction(at);
             let l = self.lowering.enclosing[at];
-            let bounds = self.scoped(Scope::Before(at), |reader| {
-                let [lower, upper, step] = [l.lower, l.upper, l.step].map(|v| reader.scalar(v, None, None));
-                Ok([lower?, upper?, step?])
-            })?;
-            self.group.around[at].bounds = Some(bounds);
+            let bounds = match l.kind {
+                Kind::For { induction, bounds } => {
+                    self.induction(at, induction);
+                    self.scoped(Scope::Before(at), |reader| {
+                        bounds.iter().map(|bound| reader.scalar(*bound, None, None)).collect()
+                    })?
+                }
+                Kind::While { condition, .. } => {
+                    vec![self.scoped(Scope::Condition(at), |reader| reader.scalar(condition, None, None))?]
+                }
+            };
+            self.group.around[at].bounds = bounds;
         }
         // What goes on may be made of what else is carried.
         while let Some((at, number)) = self.open_carried() {

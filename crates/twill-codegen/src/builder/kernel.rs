@@ -1,6 +1,6 @@
 //! What all groups of a kernel have in common while their programs are made.
 
-use crate::builder::enclosing::loops_around;
+use crate::builder::enclosing::{EnclosingLoop, loops_around};
 use crate::builder::declarations::{loop_of_program, parameters};
 use crate::builder::group::GroupBuilder;
 use crate::builder::planned::{Export, InvariantTile, LoopStorage, PingPong, ResultBarriers};
@@ -13,7 +13,7 @@ use crate::options::{Options, SmemFallback};
 use crate::passes::steps::program::{BufferId as LoopBufferId, BufferKind};
 use std::collections::HashMap;
 use twill_graph::{GroupId, GroupRole, OpId};
-use twill_triton::mlir::{BlockId, Definition, ForLoop, Module, OperationId, Type, ValueId};
+use twill_triton::mlir::{BlockId, Definition, Module, OperationId, Type, ValueId};
 use twill_triton::tile::{TileOpKind, Transfer};
 use twill_triton::{AxisInfos, Kernel, OperationLocation};
 
@@ -27,7 +27,7 @@ pub(crate) struct KernelBuilder<'a> {
     /// The block of the pipelined loops: the kernel's, or the body of the innermost loop around them.
     pub block: BlockId,
     /// The loops around the pipelined ones, the outermost first.
-    pub enclosing: Vec<ForLoop<'a>>,
+    pub enclosing: Vec<EnclosingLoop<'a>>,
     pub loops: Vec<LoopFacts<'a>>,
     pub options: Options,
     pub smem_fallback: SmemFallback,

@@ -235,7 +235,7 @@ impl Reader<'_, '_> {
     ) -> Result<Expression, Error> {
         let module = self.lowering.module;
         let operation = module.operation(id);
-        if self.lowering.depth_of(operation.block).is_none_or(|depth| depth > self.depth()) {
+        if !self.sees(operation.block) {
             return Err(self.elsewhere(value));
         }
         if let Some((index, k)) = self.lowering.loop_result(value) {

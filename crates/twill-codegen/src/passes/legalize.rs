@@ -109,6 +109,12 @@ fn check_enclosing(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
             "let the grid, or the persistent tile scheduler (--persistent), go over the tiles",
         ),
     ];
+    for head in lowering.enclosing.iter().filter_map(|l| l.head()) {
+        let stores = |id: &&OperationId| is_store(&lowering.module.operation(**id).name);
+        if let Some(store) = lowering.module.block(head).operations.iter().find(stores) {
+            return Err(lowering.unsupported(*store, "a store in a loop's condition", "store in its body"));
+        }
+    }
     match refused.into_iter().find(|(holds, ..)| *holds) {
         Some((_, what, way_out)) => Err(lowering.unsupported(lowering.enclosing[0].operation, what, way_out)),
         None => Ok(()),
@@ -134,7 +140,8 @@ fn check_top_level(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
     if !lowering.enclosing.is_empty() {
         check_enclosing(lowering)?;
     }
-    let blocks = lowering.blocks();
+    let heads = lowering.enclosing.iter().filter_map(|l| l.head());
+    let blocks: Vec<_> = lowering.blocks().into_iter().chain(heads).collect();
     for id in blocks.iter().flat_map(|block| &lowering.module.block(*block).operations) {
         let operation = lowering.module.operation(*id);
         let loops = lowering.loops.iter().map(|l| l.parts.operation);
@@ -159,6 +166,7 @@ fn check_top_level(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
                     | "tt.make_tensor_descriptor"
                     | "tt.return"
                     | "scf.yield"
+                    | "scf.condition"
                     | "llvm.intr.assume"
                     | "gpu.barrier"
             );

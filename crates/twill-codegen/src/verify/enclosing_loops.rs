@@ -45,12 +45,13 @@ fn walk(group: &Group, numbers: &mut Numbers) -> Walk {
         }
     });
     let mut found = Vec::new();
-    level(&group.body, &made, Values::new(), numbers, &mut found);
+    level(group, &group.body, &made, Values::new(), numbers, &mut found);
     found
 }
 
 /// The loops of a list of nodes and, within them, of their bodies; the numbers of what is computed there.
 fn level(
+    group: &Group,
     nodes: &[Node],
     made: &HashMap<VariableId, usize>,
     mut values: Values,
@@ -59,25 +60,37 @@ fn level(
 ) -> Values {
     for node in nodes {
         match node {
-            Node::For { variable, lower, upper, step, body } if has_pipelined(body) => {
-                let bounds = [lower, upper, step].map(|bound| numbers.of(bound, &values)).to_vec();
+            Node::For { body, .. } | Node::While { body, .. } if has_pipelined(body) => {
                 let depth = found.len();
                 let mut inner = values.clone();
-                inner.insert(*variable, Some(numbers.named(format!("counted by loop {depth}"))));
                 // What is made more than once is carried: it begins as what stands before the loop.
-                let begun: Vec<(VariableId, usize)> = values
+                let mut begun: Vec<(VariableId, usize)> = values
                     .iter()
                     .filter(|(id, _)| made.get(id).is_some_and(|times| *times > 1))
                     .filter_map(|(id, number)| Some((*id, (*number)?)))
                     .collect();
+                begun.sort_unstable();
                 let mut carried = Vec::new();
                 for (id, number) in &begun {
-                    let own = numbers.named(format!("carried by loop {depth} from {number}"));
+                    // Two that begin alike are two. Groups name alike what is alike; if not, nothing is proved.
+                    let name = &group.variables[id.index()].name;
+                    let own = numbers.named(format!("{name}, carried by loop {depth} from {number}"));
                     inner.insert(*id, Some(own));
                     carried.push((*id, own));
                 }
+                let bounds = match node {
+                    Node::For { variable, lower, upper, step, .. } => {
+                        inner.insert(*variable, Some(numbers.named(format!("counted by loop {depth}"))));
+                        [lower, upper, step].map(|bound| numbers.of(bound, &values)).to_vec()
+                    }
+                    Node::While { before, condition, .. } => {
+                        before.iter().for_each(|node| numbers.go_over(node, &mut inner));
+                        vec![numbers.of(condition, &inner)]
+                    }
+                    _ => Vec::new(),
+                };
                 found.push((bounds, Vec::new()));
-                let after = level(body, made, inner, numbers, found);
+                let after = level(group, body, made, inner, numbers, found);
                 let next = carried.iter().map(|(id, own)| (*own, after.get(id).copied().flatten())).collect();
                 found[depth].1 = next;
                 for (id, _) in begun {
@@ -87,7 +100,7 @@ fn level(
             // Early returns: what follows stands in one of the ways.
             Node::If { then, otherwise, .. } if has_pipelined(then) || has_pipelined(otherwise) => {
                 for way in [then, otherwise].into_iter().filter(|way| has_pipelined(way)) {
-                    values = level(way, made, values, numbers, found);
+                    values = level(group, way, made, values, numbers, found);
                 }
             }
             _ => numbers.go_over(node, &mut values),

@@ -118,10 +118,15 @@ impl Translation<'_> {
                 }
             }
             // As often in all groups, and as often as it may be: as for tiles. One in another is a longer run.
-            Node::For { body, .. } if self.enclosing && enclosing_loops::has_pipelined(body) => {
+            Node::For { body, .. } | Node::While { body, .. }
+                if self.enclosing && enclosing_loops::has_pipelined(body) =>
+            {
                 let mut events = Vec::new();
                 self.reads(node.expressions(), &mut events);
                 all.extend(events.into_iter().map(checked::Node::Do));
+                if let Node::While { before, .. } = node {
+                    all.extend(self.nodes(before)?);
+                }
                 let body = self.nodes(body)?;
                 if !body.iter().any(|node| matches!(node, checked::Node::Tiles(_))) {
                     all.push(checked::Node::Tiles(body));
