@@ -381,6 +381,9 @@ VARIANTS = [
     pointers("parts", BLOCK=64, PARTS=2),
     pointers("around", BLOCK=64),
     pointers("gathered", ROWS=128, BLOCK=64),
+    pointers("nearest", BLOCK=64),
+    pointers("halves", BLOCK=64),
+    pointers("precise", BLOCK=64),
 ]
 
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use twill_codegen::ir::{Expression, ExpressionKind};
 use twill_codegen::ir::{Form, Group, VariableId};
-use twill_codegen::ir::{Op, visit};
+use twill_codegen::ir::{Op, Opaque, visit};
 
 /// A layout, as Triton tells them apart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,6 +30,14 @@ impl Layout {
     /// For a tile that nothing else decides about.
     pub fn blocked(rank: usize, warps: u32) -> Layout {
         Layout::Blocked { rank, warps }
+    }
+
+    /// For a tile of this shape that nothing else decides about.
+    pub fn of_shape(shape: &[u64], warps: u32) -> Layout {
+        match shape.len() {
+            0..=2 => Layout::blocked(shape.len(), warps),
+            _ => Layout::neighbours(shape, 4, warps),
+        }
     }
 
     /// A thread has neighbours along the last dimension.
@@ -72,6 +80,13 @@ pub(crate) fn of_other_variables(group: &Group, reach: Reach, chosen: &[Option<L
             }
             Op::Let { to, value } if !value.shape.is_empty() && layouts[to.index()].is_none() => {
                 layouts[to.index()] = infer(value, &layouts);
+            }
+            Op::Opaque { operation, operands, results } => {
+                let layout = of_opaque(operation, operands, &layouts);
+                for to in results.iter().filter(|to| !group.variables[to.index()].shape.is_empty()) {
+                    let known = &mut layouts[to.index()];
+                    *known = known.clone().or(layout.clone());
+                }
             }
             Op::Copy { to, from } if layouts[to.index()].is_none() => {
                 layouts[to.index()] = layouts[from.index()].clone();
@@ -143,7 +158,21 @@ fn broadcast_to(value: &Expression, wanted: &Layout, layouts: &mut [Option<Layou
     }
 }
 
-/// Tiles that are loaded through pointers and have no other layout get a blocked one.
+/// The layout of the results of an operation that no pass has a rule for, if it follows from those of its operands.
+fn of_opaque(operation: &Opaque, operands: &[Expression], layouts: &[Option<Layout>]) -> Option<Layout> {
+    let known = || operands.iter().find_map(|operand| infer(operand, layouts));
+    match operation.name.as_str() {
+        "tt.elementwise_inline_asm" | "tt.scan" => known(),
+        "tt.reduce" => {
+            let axis = operation.attribute("axis").and_then(|axis| axis.parse().ok()).unwrap_or(0);
+            Some(Layout::Slice(axis, Box::new(known()?)))
+        }
+        _ => None,
+    }
+}
+
+/// Tiles that are loaded through pointers, or that operations make which no pass has a rule for, and have no other layout get a
+/// blocked one.
 fn block_loads(group: &Group, mut layouts: Vec<Option<Layout>>) -> Vec<Option<Layout>> {
     let mut changed = false;
     visit(&group.body, &mut |op| {
@@ -152,8 +181,15 @@ fn block_loads(group: &Group, mut layouts: Vec<Option<Layout>>) -> Vec<Option<La
             && !value.shape.is_empty()
             && has_load(value)
         {
-            layouts[to.index()] = Some(Layout::blocked(value.shape.len(), group.warps));
+            layouts[to.index()] = Some(Layout::of_shape(&value.shape, group.warps));
             changed = true;
+        }
+        if let Op::Opaque { results, .. } = op {
+            for to in results.iter().filter(|to| !group.variables[to.index()].shape.is_empty()) {
+                let known = &mut layouts[to.index()];
+                *known =
+                    known.clone().or_else(|| Some(Layout::of_shape(&group.variables[to.index()].shape, group.warps)));
+            }
         }
     });
     layouts

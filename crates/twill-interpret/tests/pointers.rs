@@ -34,7 +34,7 @@ fn call(is_bytes: bool, n: i64) -> (Launch, Memory) {
         let mut number = || ((random.unit() * 2.0 - 1.0) * 4.0).round();
         let (element, data) = match k {
             0 | 1 if is_bytes => (Type::Integer(8), Data::Integers((0..ELEMENTS).map(|_| number() as i64).collect())),
-            2 => (Type::Float(FloatKind::F16), Data::Floats(vec![7.0; 4 * 64 * 64])),
+            2 => (Type::Float(FloatKind::F16), Data::Floats(vec![7.0; 4 * 64 * 64 + 8])),
             _ => (Type::Float(FloatKind::F16), Data::Floats((0..ELEMENTS).map(|_| number() / 4.0).collect())),
         };
         memory.arrays.push(Array { name: name.into(), element, data });
@@ -87,6 +87,9 @@ fn loops_through_pointers_compute_what_they_say() {
         ("loops/returning", [true, false, true, false]),
         ("loops/recurrent", [true, false, true, false]),
         ("loops/branching", [true, false, true, true]),
+        ("pointers/nearest", [true, true, true, true]),
+        ("pointers/halves", [true, false, true, true]),
+        ("pointers/precise", [true, true, false, true]),
     ] {
         let module = twill_triton::mlir::parse(&text(name), name).unwrap();
         for ring_depth in [1, 3] {

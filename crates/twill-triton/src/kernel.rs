@@ -19,7 +19,7 @@ mod wrapped;
 
 use crate::error::{Error, OperationLocation};
 use crate::mlir::{self, Attribute, ForLoop, Module, OperationId, ValueId};
-pub use crate::operations::{axis_of, is_conversion, is_pure};
+pub use crate::operations::{along_axis, axis_of, is_conversion, is_pure};
 pub use crate::polynomial::{Polynomial, Symbol};
 pub use crate::tile::MatrixTile;
 pub use crate::tile::{Amount, Matrix};

@@ -71,7 +71,7 @@ pub fn is_pure(operation: &Operation) -> bool {
     let name = operation.name.as_str();
     let is_of_values = ["tt.", "arith.", "math.", "ub."].iter().any(|dialect| name.starts_with(dialect));
     let is_effect = memory(name).is_some() || matches!(name, "tt.call" | "tt.return");
-    let is_known_region = operation.regions.is_empty() || matches!(name, "tt.reduce" | "tt.scan");
+    let is_known_region = operation.regions.is_empty() != matches!(name, "tt.reduce" | "tt.scan");
     let may_have_effects = matches!(name, "tt.extern_elementwise" | "tt.elementwise_inline_asm");
     let is_said_pure = !may_have_effects || operation.attributes.flag("pure");
     is_of_values && !operation.results.is_empty() && !is_effect && is_known_region && is_said_pure
@@ -86,8 +86,23 @@ pub fn axis_of(module: &Module, id: OperationId) -> Option<usize> {
     match operation.name.as_str() {
         name if name.starts_with("arith.") || name.starts_with("math.") => Some(rank()),
         "tt.reduce" | "tt.scan" | "tt.gather" => Some(operation.attributes.axis()),
-        "tt.join" | "tt.elementwise_inline_asm" => Some(rank()),
+        "tt.join" | "tt.elementwise_inline_asm" | "tt.extern_elementwise" => Some(rank()),
+        "tt.bitcast" | "tt.int_to_ptr" | "tt.ptr_to_int" | "tt.fp_to_fp" => Some(rank()),
         "tt.split" => rank().checked_sub(1),
+        _ => None,
+    }
+}
+
+/// The dimension of the result that a dimension of an operand runs along, where the operation works along an axis ([`axis_of`]) which
+/// one of them may lack; given how many dimensions both have.
+pub fn along_axis(axis: usize, of_operand: usize, of_result: usize, dimension: usize) -> Option<usize> {
+    if of_operand + 1 == of_result {
+        return Some(if dimension < axis { dimension } else { dimension + 1 });
+    }
+    let kept = (dimension != axis).then_some(dimension)?;
+    match of_operand.checked_sub(of_result) {
+        Some(0) => Some(kept),
+        Some(1) => Some(if kept < axis { kept } else { kept - 1 }),
         _ => None,
     }
 }

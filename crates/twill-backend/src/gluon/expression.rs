@@ -41,7 +41,7 @@ impl Names<'_> {
         let rank = value.shape.len();
         match self.in_order {
             true => super::in_order::coalesced(&value.shape, rank.saturating_sub(1), 32, self.group.warps),
-            false => Layout::blocked(rank, self.group.warps),
+            false => Layout::of_shape(&value.shape, self.group.warps),
         }
     }
 
@@ -130,6 +130,11 @@ impl Names<'_> {
                 text + ")"
             }
             ExpressionKind::Broadcast(x) => self.scalar(x),
+            ExpressionKind::FromShared(slot) => {
+                let layout = self.layout(&Layout::blocked(1, self.group.warps));
+                let text = format!("unsplat({}.load({layout}))", self.slot(slot));
+                if value.element == Type::Integer(1) { format!("({text} != 0)") } else { text }
+            }
             ExpressionKind::Reduce { axis, combine, operand } => {
                 let layout = infer(operand, &self.layouts).unwrap_or_else(|| self.default_layout(operand));
                 format!("{}({}, {axis})", reduction(combine), self.tile(operand, &layout))

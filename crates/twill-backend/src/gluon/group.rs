@@ -230,7 +230,7 @@ impl<'a> Printer<'a> {
             return self.names.scalar(value);
         }
         let layout = super::layout::infer(value, &self.names.layouts)
-            .unwrap_or_else(|| Layout::blocked(value.shape.len(), self.group.warps));
+            .unwrap_or_else(|| Layout::of_shape(&value.shape, self.group.warps));
         self.names.tile(value, &layout)
     }
 
@@ -239,7 +239,7 @@ impl<'a> Printer<'a> {
         let (first, second) = if self.names.in_order { (pointers, value) } else { (value, pointers) };
         let layout = super::layout::infer(first, &self.names.layouts)
             .or_else(|| super::layout::infer(second, &self.names.layouts))
-            .unwrap_or_else(|| Layout::blocked(value.shape.len(), self.group.warps));
+            .unwrap_or_else(|| Layout::of_shape(&value.shape, self.group.warps));
         let part = |e: &Expression| {
             if e.shape.is_empty() { self.names.scalar(e) } else { self.names.tile(e, &layout) }
         };
@@ -255,7 +255,10 @@ impl<'a> Printer<'a> {
             Op::Opaque { operation, operands, results } => {
                 let mut combine = String::new();
                 if let Some(region) = &operation.combine {
-                    combine = format!("combine_{}", self.functions.len());
+                    // Functions of all groups stand next to each other.
+                    let of_group =
+                        if self.kernel.groups.len() > 1 { format!("{}_", self.group.name) } else { String::new() };
+                    combine = format!("{of_group}combine_{}", self.functions.len());
                     self.functions.push(super::opaque::combine_function(&combine, region));
                 }
                 super::opaque::statement(&self.names, operation, operands, results, &combine)
@@ -343,7 +346,13 @@ impl<'a> Printer<'a> {
                 let have = &self.kernel.buffers[to.buffer.index()].element;
                 let is_bit = value.element == twill_triton::mlir::Type::Integer(1);
                 let converted = if is_bit { format!(".to({})", dtype(have)) } else { String::new() };
-                let text = self.blocked(value);
+                let text = match value.shape.is_empty() {
+                    true => {
+                        let layout = self.names.layout(&Layout::blocked(1, self.group.warps));
+                        format!("gl.full([1], {}, {}, {layout})", self.names.scalar(value), dtype(&value.element))
+                    }
+                    false => self.blocked(value),
+                };
                 let text = if is_bit { format!("({text}){converted}") } else { text };
                 format!("{}.store({text})", self.names.slot(to))
             }

@@ -19,6 +19,12 @@ def broadcast_to(x, shape, _semantic=None):
 
 
 @builtin
+def unsplat(x, _semantic=None):
+    """The only element of a tile."""
+    return _semantic.unsplat(x)
+
+
+@builtin
 def elementwise(name, dtype, *operands, _semantic=None):
     """An operation of MLIR on each element, by the name of Triton's builder; dtype: that of its result."""
     name, dtype = core._unwrap_if_constexpr(name), core._unwrap_if_constexpr(dtype)

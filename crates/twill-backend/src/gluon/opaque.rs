@@ -229,7 +229,7 @@ pub(super) fn statement(
             text
         }
         "tt.reshape" => converted(0, format!("gl.reshape({}, {})", list_of(0..1), shape(0))),
-        "tt.unsplat" => format!("{} = _unsplat({})", to[0], list_of(0..1)),
+        "tt.unsplat" => format!("{} = unsplat({})", to[0], list_of(0..1)),
         "tt.join" => {
             // Both in the layout of the first.
             let layout = operands.iter().find_map(|e| super::layout::infer(e, &names.layouts));
@@ -247,7 +247,7 @@ pub(super) fn statement(
             let Some(x) = operands.first() else { return unknown(operation) };
             let layout = pairs(&x.shape, names.group.warps);
             let mut text = format!("{} = gl.split({})", to.join(", "), names.tile(x, &layout));
-            for (k, name) in to.iter().enumerate() {
+            for (k, name) in to.iter().enumerate().filter(|(k, _)| layout_of(*k).is_some()) {
                 let _ = write!(text, "\n{}", converted(k, (*name).to_owned()));
             }
             text

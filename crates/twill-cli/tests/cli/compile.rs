@@ -179,12 +179,12 @@ fn an_operation_that_is_not_known_is_named_with_its_place() {
     let place = tempfile::tempdir().unwrap();
     let store = "    tt.descriptor_store %c_desc";
     let text = fs::read_to_string(example("gemm_tma")).unwrap();
-    let text = text.replace(store, &format!("    gpu.barrier loc(#loc14)\n{store}"));
+    let text = text.replace(store, &format!("    \"ttg.local_barrier\"() : () -> () loc(#loc14)\n{store}"));
     fs::write(place.path().join("odd.ttir"), text).unwrap();
     let output = compile(&place, &["odd.ttir", "--no-assemble", "--emit", "cuda"]);
     let error = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{error}");
-    assert!(error.starts_with("error: odd.ttir:") && error.contains("`gpu.barrier`"), "{error}");
+    assert!(error.starts_with("error: odd.ttir:") && error.contains("`ttg.local_barrier`"), "{error}");
     assert_entries(&place, &["odd.ttir"]);
 }
 

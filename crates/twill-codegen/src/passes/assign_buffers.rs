@@ -30,6 +30,10 @@ fn assign(builder: &mut KernelBuilder<'_>, index: usize, id: StepsBufferId) {
     if facts.is_turned(op) {
         shape.reverse();
     }
+    // A number has a place as a tile of one element.
+    if shape.is_empty() && !matches!(buffer.kind, BufferKind::Order(_)) {
+        shape.push(1);
+    }
     let wanted = Buffer {
         name: format!("{}_buffer", builder.name_of_buffer(index, id)),
         shape,

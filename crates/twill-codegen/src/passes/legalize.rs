@@ -18,24 +18,62 @@ const NOT_LOWERED: &[&str] = &["tt.make_tensor_descriptor", "tt.make_tensor_ptr"
 /// The pass.
 pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
     check_top_level(builder)?;
-    check_order(builder)
+    check_order(builder)?;
+    check_thread_barriers(builder)
+}
+
+/// An access of memory: its place in the text, its operation, and the arguments that its address may be counted from.
+type Access = (usize, OperationId, BTreeSet<ValueId>);
+
+/// The accesses of memory by operations of these names, in the order of the text.
+fn accesses(lowering: &KernelBuilder<'_>, wanted: &dyn Fn(&str) -> bool) -> Vec<Access> {
+    let module = lowering.module;
+    let access = |(k, id): (usize, OperationId)| {
+        let operation = module.operation(id);
+        let address = operation.operands.first().copied().filter(|_| wanted(&operation.name))?;
+        Some((k, id, bases(lowering, address)))
+    };
+    module.walk(lowering.kernel.function()).enumerate().filter_map(access).collect()
+}
+
+/// Whether two accesses may be of the same memory. An address that is counted from nothing known may be any.
+fn may_meet(a: &BTreeSet<ValueId>, b: &BTreeSet<ValueId>) -> bool {
+    a.is_empty() || b.is_empty() || !a.is_disjoint(b)
+}
+
+fn is_load(name: &str) -> bool {
+    matches!(name, "tt.load" | "tt.descriptor_load")
+}
+
+/// A barrier of the program's threads orders accesses of the same memory, of which one writes. It is left out where there are none.
+fn check_thread_barriers(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
+    let module = lowering.module;
+    let is_barrier = |id: &OperationId| module.operation(*id).name == "gpu.barrier";
+    let Some(barrier) = module.walk(lowering.kernel.function()).find(is_barrier) else { return Ok(()) };
+    let is_atomic =
+        |id: OperationId| matches!(module.operation(id).name.as_str(), "tt.atomic_rmw" | "tt.descriptor_reduce");
+    let stores = accesses(lowering, &is_store);
+    let loads = accesses(lowering, &is_load);
+    let is_ordered = stores.iter().enumerate().any(|(k, (_, store, written))| {
+        let others = stores.iter().skip(k + 1).filter(|(_, other, _)| !(is_atomic(*other) && is_atomic(*store)));
+        others.chain(&loads).any(|(_, _, other)| may_meet(written, other))
+    });
+    if is_ordered {
+        return Err(lowering.unsupported(
+            barrier,
+            "a barrier between accesses of the same argument",
+            "keep the value in a variable, or use two kernels",
+        ));
+    }
+    Ok(())
 }
 
 /// Refuses loads after stores to the same argument, in the text or around a loop; loads of numbers also before them, since each
 /// group loads a number when it needs it.
 fn check_order(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
     let module = lowering.module;
-    let all: Vec<OperationId> = module.walk(lowering.kernel.function()).collect();
-    let of = |wanted: &dyn Fn(&str) -> bool| -> Vec<(usize, OperationId, BTreeSet<ValueId>)> {
-        let bases = |(k, id): (usize, &OperationId)| {
-            let operation = module.operation(*id);
-            let address = operation.operands.first().copied().filter(|_| wanted(&operation.name))?;
-            Some((k, *id, bases(lowering, address)))
-        };
-        all.iter().enumerate().filter_map(bases).collect()
-    };
-    let stores = of(&is_store);
-    for (place, id, read) in of(&|name| matches!(name, "tt.load" | "tt.descriptor_load")) {
+    let stores = accesses(lowering, &is_store);
+    for (place, id, read) in accesses(lowering, &is_load) {
         let block = |id: OperationId| module.operation(id).block;
         let around = |id: OperationId| lowering.loops.iter().position(|l| block(id) == Some(l.parts.body));
         let enclosed = |id: OperationId| {
@@ -43,11 +81,9 @@ fn check_order(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
             outermost.is_some_and(|outer| module.walk(outer).any(|inner| inner == id))
         };
         let is_number = module.operation(id).results.iter().all(|value| !module.type_of(*value).is_tensor());
-        let after = |(stored, store, written): &(usize, OperationId, BTreeSet<ValueId>)| {
-            // An address that is counted from nothing known may be any.
-            let may_meet = read.is_empty() || written.is_empty() || !read.is_disjoint(written);
+        let after = |(stored, store, written): &Access| {
             let repeated = (around(id).is_some() && around(id) == around(*store)) || (enclosed(id) && enclosed(*store));
-            may_meet && (is_number || *stored < place || repeated)
+            may_meet(&read, written) && (is_number || *stored < place || repeated)
         };
         if stores.iter().any(after) {
             return Err(lowering.unsupported(

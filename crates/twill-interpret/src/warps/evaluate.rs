@@ -110,7 +110,12 @@ impl Machine<'_, '_> {
                 self.memory.load(&pointers, mask.as_deref(), other.as_deref(), element)?
             }
             ExpressionKind::FromShared(slot) | ExpressionKind::FromTensor(slot) => {
-                return self.storage.read_by_threads(&self.at(g, slot));
+                let tile = self.storage.read_by_threads(&self.at(g, slot))?;
+                if !value.shape.is_empty() || tile.shape.is_empty() {
+                    return Ok(tile);
+                }
+                let unfit = || Fault::Shapes { what: "a number in shared memory".into() };
+                return Ok(tile.reshape(Vec::new()).ok_or_else(unfit)?.shared());
             }
         };
         Ok(tile.shared())

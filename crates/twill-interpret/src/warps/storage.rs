@@ -96,6 +96,11 @@ impl<'p> Storage<'p> {
     /// Puts a whole tile there; without a writer, both see it.
     pub fn write(&mut self, at: &At, tile: Rc<Tile>, writer: Option<Writer>) -> Result<(), Fault> {
         let buffer = self.program.buffers.get(at.buffer).ok_or_else(|| self.undefined(at))?;
+        // A number has a place as a tile of one element.
+        let tile = match (tile.shape.as_slice(), buffer.shape.as_slice()) {
+            ([], [1]) => Rc::new(tile.reshape(vec![1]).ok_or_else(|| self.undefined(at))?),
+            _ => tile,
+        };
         let fits = tile.shape.iter().map(|e| *e as u64).eq(buffer.shape.iter().copied());
         if !fits || at.slice.is_some() {
             return Err(Fault::Shapes { what: format!("a write to {}", buffer.name) });

@@ -4,6 +4,7 @@
 //! B[k, n]` shares `m`, `n` and `k`; views and reductions say which of their dimensions are which. A tile from before the
 //! loop may be read in several ways and joins nothing.
 
+use crate::operations::along_axis;
 use crate::tile::{Operand, Origin, Role, TileLoop, TileOpKind, TileOperation};
 
 /// Classes of dimensions: a forest whose roots stand for classes.
@@ -100,21 +101,8 @@ fn result_dimension(op: &TileOperation, of_result: usize, operand: &Operand, dim
             std::cmp::Ordering::Equal => None,
             std::cmp::Ordering::Greater => Some(dimension - 1),
         },
-        (Role::Input, TileOpKind::Opaque { axis }) => opaque_dimension(axis?, rank, of_result, dimension),
+        (Role::Input, TileOpKind::Opaque { axis }) => along_axis(axis?, rank, of_result, dimension),
         (Role::Accumulator | Role::Input, _) => Some(dimension),
-    }
-}
-
-/// The same for an operation that works along an axis which the operand or the result may lack.
-fn opaque_dimension(axis: usize, of_operand: usize, of_result: usize, dimension: usize) -> Option<usize> {
-    if of_operand + 1 == of_result {
-        return Some(if dimension < axis { dimension } else { dimension + 1 });
-    }
-    let kept = (dimension != axis).then_some(dimension)?;
-    match of_operand.checked_sub(of_result) {
-        Some(0) => Some(kept),
-        Some(1) => Some(if kept < axis { kept } else { kept - 1 }),
-        _ => None,
     }
 }
 

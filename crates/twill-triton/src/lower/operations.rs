@@ -8,7 +8,7 @@ use twill_machine::{Cost, CostError, TileWork};
 use super::LoopLowering;
 use super::staging::{Staged, Stands};
 use crate::error::Error;
-use crate::tile::{Origin, Role, Tile, TileId, TileOpKind, TileOperation, ValueId};
+use crate::tile::{Operand, Origin, Role, Tile, TileId, TileOpKind, TileOperation, ValueId};
 
 /// The suffix that tells an operation that only moves a tile from the one that computed it.
 struct Move {
@@ -52,6 +52,15 @@ impl LoopLowering<'_> {
         matches!(op.kind, TileOpKind::Load(_)) && op.operands.is_empty()
     }
 
+    /// Returns whether it writes, or writes where it is told by, a value in registers from an iteration before.
+    fn stores_what_is_carried(&self, op: &TileOperation) -> bool {
+        let is_carried = |operand: &Operand| {
+            let computed = |value: &ValueId| self.tile_loop.producer(*value).is_some() && !self.is_shared(*value);
+            operand.distance > 0 && operand.tiles.iter().any(computed)
+        };
+        matches!(op.kind, TileOpKind::Store(_) | TileOpKind::AtomicReduce(_)) && op.operands.iter().any(is_carried)
+    }
+
     fn operation(&self, op: &TileOperation, name: String) -> Result<Operation, Error> {
         let cost = self.cost(op)?;
         let streaming = Self::is_streaming(op) && cost.variable_latency;
@@ -74,7 +83,8 @@ impl LoopLowering<'_> {
             execution: cost.execution,
             issue_width: cost.issue_width,
             storage,
-            variable_latency: cost.variable_latency,
+            // A carried register value stays on its group, and nobody waits for a store.
+            variable_latency: cost.variable_latency && !self.stores_what_is_carried(op),
             streaming,
             handoff,
             transfer_latency: if streaming { transfer } else { latency },

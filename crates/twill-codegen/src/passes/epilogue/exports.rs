@@ -23,7 +23,7 @@ impl Reader<'_, '_> {
         };
         let export = self.lowering.exports[number].clone();
         let buffer = &self.lowering.program.buffers[export.buffer.index()];
-        let (shape, element) = (buffer.shape.clone(), buffer.element.clone());
+        let (shape, element) = (region.extents.clone(), buffer.element.clone());
         let stem = buffer.name.trim_end_matches("_buffer").to_owned();
         let cursor = self.group.cursor(&format!("{stem}_at"), 1);
         self.group.cursors[cursor.index()].phase = true;
@@ -52,7 +52,11 @@ impl Export {
 impl KernelBuilder<'_> {
     pub(super) fn export(&mut self, index: usize, op: OpId, to: GroupId) -> usize {
         let from = self.loops[index].group(op);
-        let (shape, element) = self.tile_of(index, op);
+        let (mut shape, element) = self.tile_of(index, op);
+        // A number has a place as a tile of one element.
+        if shape.is_empty() {
+            shape.push(1);
+        }
         let name = self.loops[index].problem.graph().operation(op).name.replace('.', "_");
         let source = self.loops[index].problem.graph().operation(op).source.clone();
         let name = format!("{name}_for_{}", to.index());

@@ -2,6 +2,7 @@
 
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::reader::{LoopScope, Reader};
+use crate::builder::views::is_view;
 use crate::error::Error;
 use crate::ir::Op;
 use crate::ir::Region;
@@ -10,6 +11,7 @@ use crate::ir::{Buffer, Memory, Slot};
 use crate::ir::{Expression, ExpressionKind};
 use crate::ir::{MemoryValue, SlotValue};
 use twill_graph::{GroupId, GroupRole, narrow};
+use twill_triton::kernel::{along_axis, axis_of, view_dimensions};
 use twill_triton::mlir::{Attribute, OperationId, ValueId};
 use twill_triton::tile::TileOpKind;
 
@@ -267,23 +269,17 @@ impl KernelBuilder<'_> {
         if let Some(d) = self.loops.iter().find_map(|l| crate::builder::invariant_tiles::cut_along(l, value)) {
             return Some(d);
         }
-        let operation = self.module.operation(self.module.defining_operation(value)?);
-        let operands = &operation.operands;
-        let first = || operands.iter().find_map(|v| self.cut(*v, depth + 1));
-        let axis = || operation.attributes.axis();
+        let id = self.module.defining_operation(value)?;
+        let operation = self.module.operation(id);
+        let cut = |operand: &ValueId| Some((*operand, self.cut(*operand, depth + 1)?));
+        let (operand, d) = operation.operands.iter().find_map(cut)?;
+        let (from, to) = (self.shape(operand), self.shape(value));
         match operation.name.as_str() {
-            "tt.expand_dims" => first().map(|d| if d >= axis() { d + 1 } else { d }),
-            "tt.reduce" => first().filter(|d| *d != axis()).map(|d| if d > axis() { d - 1 } else { d }),
-            "tt.trans" => {
-                let order = crate::builder::views::order(operation);
-                first().and_then(|d| order.iter().position(|o| *o == d))
+            name if is_view(name) || name == "tt.reshape" => {
+                view_dimensions(self.module, id).iter().position(|source| *source == Some(d))
             }
-            "tt.broadcast" => {
-                let from = self.shape(operands[0]);
-                first().filter(|d| from.get(*d).is_some_and(|e| *e > 1))
-            }
-            name if Elementwise::is_known(name) => first(),
-            _ => None,
+            name if Elementwise::is_known(name) => Some(d),
+            _ => along_axis(axis_of(self.module, id)?, from.len(), to.len(), d),
         }
     }
 }

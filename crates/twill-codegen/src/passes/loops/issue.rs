@@ -278,7 +278,7 @@ impl LoopBuilder<'_, '_> {
         group.act(Op::FenceProxyAsync);
         for (barrier, iteration) in signals {
             if matches!(barrier, Barrier::Full { .. })
-                && let Some((barrier, at)) = self.signal(*barrier, *iteration)?
+                && let Some((barrier, at)) = self.signal(*barrier, self.iteration(*iteration))?
             {
                 self.reader.group.act(Op::MbarrierArrive { barrier, at });
             }
