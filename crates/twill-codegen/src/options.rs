@@ -41,6 +41,8 @@ pub struct Options {
 pub struct GroupShares {
     /// Warps of each group that computes: of eight, a thread holds half as much as of four.
     pub compute_warps: Option<u32>,
+    /// What is computed before the loops and is a left operand in them is stored to shared memory once, and takes no registers.
+    pub operands_in_memory: bool,
     /// Registers a thread of the group that loads, as far as groups that compute can spare them.
     pub loading_registers: Option<u32>,
 }

@@ -63,6 +63,7 @@ impl<'b> Arbitrary<'b> for Trial {
             pingpong: from.ratio(1, 3)?,
             // With rings of one slot a group may wait for ever.
             mma_batches: false,
+            operands_in_memory: false,
         };
         let sub_tiles = if from.ratio(1, 4)? { Some(1) } else { None };
         let is_free = from.ratio(1, 3)?;

@@ -20,10 +20,18 @@ const PLAIN: Way = Way {
     handoff_depth: 1,
     pingpong: false,
     mma_batches: false,
+    operands_in_memory: false,
 };
 /// Serpentine order, as with loops of different length: in every order, each tile has one CTA.
-const PERSISTENT: Way =
-    Way { persistent: true, order: BACK, ring_depth: 2, handoff_depth: 2, pingpong: true, mma_batches: false };
+const PERSISTENT: Way = Way {
+    persistent: true,
+    order: BACK,
+    ring_depth: 2,
+    handoff_depth: 2,
+    pingpong: true,
+    mma_batches: false,
+    operands_in_memory: false,
+};
 /// As attention backward is generated.
 const MMA_BATCHES: Way = Way { ring_depth: 2, handoff_depth: 1, mma_batches: true, ..PLAIN };
 const BACK: TileOrder = TileOrder::Lpt { width: 2, even_in_pairs: true };

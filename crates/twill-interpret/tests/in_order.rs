@@ -106,6 +106,7 @@ fn early_returns_and_branches_of_pipelined_kernels() {
             handoff_depth: 1,
             pingpong: false,
             mma_batches: false,
+            operands_in_memory: false,
         };
         assert!(branching || compiled.program(Way { persistent: true, ..way }).is_err(), "{name}: a persistent CTA");
         let program = compiled.program(way).unwrap();

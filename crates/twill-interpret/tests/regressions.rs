@@ -95,7 +95,15 @@ const FREE: WarpAssignment = WarpAssignment::Free;
 const FIXED: WarpAssignment = WarpAssignment::BySubTile;
 
 fn way(persistent: bool, ring_depth: u32, handoff_depth: u32, pingpong: bool) -> Way {
-    Way { persistent, order: TileOrder::Linear, ring_depth, handoff_depth, pingpong, mma_batches: false }
+    Way {
+        persistent,
+        order: TileOrder::Linear,
+        ring_depth,
+        handoff_depth,
+        pingpong,
+        mma_batches: false,
+        operands_in_memory: false,
+    }
 }
 
 #[test]

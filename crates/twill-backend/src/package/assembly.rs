@@ -136,4 +136,23 @@ mod tests {
         assert_eq!((inside.spills_in_loops(), inside.is_short_of_registers()), (2, true));
         assert!(assembly(12, &[]).is_short_of_registers(), "nothing is known of the code");
     }
+
+    #[test]
+    fn spills_are_those_of_a_group() {
+        let group = |name: &str, local_stores, local_loads| AssembledGroup {
+            name: name.into(),
+            local_stores,
+            local_loads,
+            loops: Vec::new(),
+        };
+        let assembly = Assembly { groups: vec![group("compute_0", 3, 0), group("load", 1, 4)], ..assembly(16, &[]) };
+        assert_eq!(["compute_0", "load", "mma"].map(|name| assembly.spilled_by(name)), [3, 4, 0]);
+    }
+
+    #[test]
+    fn what_no_thread_block_can_have_is_too_large() {
+        let finding = Finding { kind: "too_large".into(), message: String::new() };
+        let large = Assembly { findings: vec![finding], ..assembly(0, &["HGMMA"]) };
+        assert!(large.is_too_large() && !assembly(0, &["HGMMA"]).is_too_large());
+    }
 }

@@ -227,6 +227,12 @@ impl Signature {
         Signature { barriers_at: assembly.barriers_at, assembly: Some(assembly), simulated, ..self }
     }
 
+    /// With the place where barriers are looked for first: that of a kernel which differs little.
+    #[must_use]
+    pub fn with_barriers_at(self, barriers_at: i64) -> Signature {
+        Signature { barriers_at, ..self }
+    }
+
     /// As JSON, with a line's end.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"

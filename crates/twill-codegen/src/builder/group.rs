@@ -93,6 +93,8 @@ pub(crate) struct GroupBuilder {
     pub held: HashMap<OuterKey, VariableId>,
     /// Left operands that are computed before the loops, for results with so many columns.
     pub left_operands: HashMap<(OuterKey, u64), VariableId>,
+    /// Operands that are computed before the loops and stored for them.
+    pub stored_operands: HashMap<OuterKey, BufferId>,
     /// Other names of operands that MMAs still read, the same in every iteration.
     pub in_use: HashMap<VariableId, Vec<VariableId>>,
     /// Storage of tiles of before the loops that results were put in.
@@ -134,6 +136,7 @@ impl GroupBuilder {
             note: Note::default(),
             held: HashMap::new(),
             left_operands: HashMap::new(),
+            stored_operands: HashMap::new(),
             in_use: HashMap::new(),
             staged: Vec::new(),
             trips: vec![None; loops],

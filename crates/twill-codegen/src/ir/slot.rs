@@ -26,7 +26,7 @@ pub enum MemoryValue {
     Result(LoopOperation),
     /// An invariant tile, or a part of one.
     Invariant(u32),
-    /// What a store of the source writes, by the store's number in its module.
+    /// What a group stores outside of loops, by the number in its module of the store of the source, or of what makes it.
     Staged(u32),
     /// A loop's result that a group hands to another after the loop.
     Exported(u32),

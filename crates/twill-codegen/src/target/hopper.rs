@@ -45,3 +45,22 @@ pub(crate) fn registers(demand: RegisterDemand) -> u32 {
     };
     if computes { ((entry * groups - loader) / compute.max(1) / 8 * 8).min(240) } else { loader }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_that_load_have_what_others_can_spare() {
+        let demand = RegisterDemand { compute: 1, computes: false, copied: 0, rings: 2, granted: 0, loading: None };
+        let both =
+            |demand: RegisterDemand| [true, false].map(|computes| registers(RegisterDemand { computes, ..demand }));
+        // One group cannot have more than 240.
+        assert_eq!(both(demand), [240, 240]);
+        let two = RegisterDemand { compute: 2, ..demand };
+        assert_eq!(both(two), [240, 24]);
+        assert_eq!(both(RegisterDemand { loading: Some(50), ..two }), [224, 56]);
+        // An accumulator of 64 × 128 and its surroundings stay.
+        assert_eq!(both(RegisterDemand { loading: Some(240), ..two }), [192, 120]);
+    }
+}

@@ -63,6 +63,13 @@ impl Scheduled {
         self.lower(&Options { cluster: true, ..self.options(persistent, ring_depth, false) })
     }
 
+    /// The warp programs of groups of so many warps.
+    #[allow(dead_code, reason = "not all tests that share this file ask for it")]
+    pub fn with_compute_warps(&self, warps: u32) -> Result<WarpProgram, twill_codegen::Error> {
+        let shares = GroupShares { compute_warps: Some(warps), ..GroupShares::default() };
+        self.lower(&Options { shares, ..self.options(true, 2, false) })
+    }
+
     fn options(&self, persistent: bool, ring_depth: u32, pingpong: bool) -> Options {
         Options {
             persistent,

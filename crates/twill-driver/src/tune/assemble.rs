@@ -42,7 +42,7 @@ pub(super) fn choose(
         if candidate.lowered.source == best.lowered.source {
             continue;
         }
-        match assembler.run(&candidate.files(), &request.input.name) {
+        match assembler.run(&candidate.files_like(&best), &request.input.name) {
             _ if session.is_stopped() => break,
             Ok(Assembled::Report(assembly)) => candidate.assembly = Some(assembly),
             Ok(Assembled::Impossible(_)) => break,

@@ -105,6 +105,19 @@ impl Candidate {
         Ok(Candidate::new(spec, lowered))
     }
 
+    /// What is assembled: where a kernel that differs little has its barriers, they are looked for first, which saves a
+    /// compilation if they are there.
+    pub(super) fn files_like(&self, other: &Candidate) -> Files {
+        let barriers_at = other.assembly.as_ref().map_or(-1, |assembly| assembly.barriers_at);
+        let mut files = self.files();
+        for (name, text) in &mut files {
+            if *name == "kernel.json" {
+                *text = self.lowered.signature.clone().with_barriers_at(barriers_at).to_json();
+            }
+        }
+        files
+    }
+
     /// All files of its folder.
     pub(super) fn files(&self) -> Files {
         let lowered = &self.lowered;
@@ -127,6 +140,12 @@ impl Candidate {
     /// Values that a group keeps in memory for want of registers, at least.
     pub(super) fn spilled_by(&self, group: &str) -> u32 {
         self.assembly.as_ref().map_or(0, |assembly| assembly.spilled_by(group))
+    }
+
+    /// Instructions of a group that read what was spilled.
+    pub(super) fn reloaded_by(&self, group: &str) -> u32 {
+        let groups = self.assembly.iter().flat_map(|assembly| &assembly.groups);
+        groups.filter(|own| own.name == group).map(|own| own.local_loads).sum()
     }
 
     /// Whether registers do not suffice for it.

@@ -36,7 +36,7 @@ enum Again {
 }
 
 /// The changes, of which the first whose condition holds is made.
-const LADDER: [Rung; 8] = [
+const LADDER: [Rung; 9] = [
     Rung {
         condition: |attempts| attempts.room().is_some(),
         change: |attempts| attempts.options.shared_bytes = attempts.room(),
@@ -53,6 +53,15 @@ const LADDER: [Rung; 8] = [
             let registers = attempts.options.shares.loading_registers.unwrap_or_default();
             format!("{registers} registers a thread for the group that loads")
         },
+        again: Again::Code,
+    },
+    Rung {
+        condition: |attempts| attempts.may_store_operands(),
+        change: |attempts| {
+            attempts.options.shares.operands_in_memory = true;
+            attempts.options.operands_in_registers = attempts.options.operands_in_registers.or(Some(false));
+        },
+        note: |_| "operands that are the same in all iterations in shared memory".into(),
         again: Again::Code,
     },
     Rung {
@@ -121,6 +130,8 @@ struct Attempts<'a> {
     /// What the next attempt is asked for.
     options: CompileOptions,
     limits: Limits,
+    /// It was tried with operands of all iterations in shared memory.
+    has_stored_operands: bool,
     /// Registers that the schedule of the last attempt grants a thread.
     granted: u32,
 }
@@ -147,7 +158,18 @@ impl Attempts<'_> {
         let own = self.best.lowered.program.groups.iter().find(|group| group.name == "load")?.registers;
         let wanted = own + spilled.next_multiple_of(8).clamp(16, 128);
         let is_new = self.options.shares.loading_registers.is_none_or(|before| before <= own);
-        (spilled > 0 && is_new && self.best.compute_groups() > 1).then_some(wanted)
+        // What the others cannot spare they are not asked for. The first group's code begins with what all execute.
+        let computing = self.best.lowered.program.groups.iter().filter(|group| group.name != "load");
+        let spares = computing.map(|group| self.best.reloaded_by(&group.name)).sum::<u32>() == 0;
+        (spilled > 0 && is_new && spares && self.best.compute_groups() > 1).then_some(wanted)
+    }
+
+    /// Whether groups that spill hold operands of all iterations in registers, as far as it was not tried without.
+    fn may_store_operands(&self) -> bool {
+        let Attempts { options, best, .. } = self;
+        let is_asked_for = options.operands_in_registers == Some(true);
+        let is_left = !options.shares.operands_in_memory && !self.has_stored_operands;
+        is_left && !is_asked_for && !rules::in_tensor_memory(self.source) && best.is_short_of_registers()
     }
 
     /// Whether the only group that computes may have more warps: it spills, and its results are wide enough.
@@ -163,6 +185,17 @@ impl Attempts<'_> {
         is_in_gluon && is_wide && options.shares.compute_warps.is_none() && best.is_short_of_registers()
     }
 
+    /// Takes a change back of which no kernel came: no less than that is asked for again.
+    fn give_up(&mut self, again: Again, before: (CompileOptions, Limits)) {
+        if self.limits.registers_per_thread != before.1.registers_per_thread {
+            self.granted = 0;
+        }
+        if again == Again::First {
+            self.best.spec.preferred = false;
+        }
+        self.take_back(before);
+    }
+
     /// Takes a change back that did not help, and lets nothing be changed in the same way again but registers.
     fn take_back(&mut self, (options, limits): (CompileOptions, Limits)) {
         let (registers, tried, room) =
@@ -175,6 +208,7 @@ impl Attempts<'_> {
         let shares = &mut self.options.shares;
         shares.compute_warps = shares.compute_warps.or(tried.compute_warps.and(Some(4)));
         shares.loading_registers = tried.loading_registers;
+        self.has_stored_operands |= tried.operands_in_memory;
         self.options.shared_bytes = room;
     }
 }
@@ -213,9 +247,10 @@ pub(super) fn assembled(
     let most = options.attempts.max(if best.spec.preferred && made == 1 { 2 } else { 1 });
     // It was among those of several loops.
     best.spec.preferred &= made == 1;
+    let may_change_code = options.attempts > 1;
     let mut source_before = best.lowered.source.clone();
     let (options, limits, granted) = (options.clone(), request.limits.clone(), best.spec.granted);
-    let mut attempts = Attempts { source, best, options, limits, granted };
+    let mut attempts = Attempts { source, best, options, limits, has_stored_operands: false, granted };
     // Those that take no search are few, and not counted.
     let (mut number, mut searched) = (made, made);
     while !session.is_stopped() {
@@ -223,25 +258,29 @@ pub(super) fn assembled(
         let is_too_large = Oversized::of(&attempts.best).is_some();
         let is_short = attempts.best.is_short_of_registers();
         let may = |rung: &&Rung| match rung.again {
-            Again::Code => true,
+            Again::Code => may_change_code,
             Again::Schedule | Again::First => is_short && !is_too_large && searched < most,
         };
         let Some(rung) = LADDER.iter().filter(may).find(|rung| (rung.condition)(&attempts)) else { break };
-        number += 1;
         let before = (attempts.options.clone(), attempts.limits.clone());
         (rung.change)(&mut attempts);
+        let again = Request { limits: attempts.limits.clone(), ..request.clone() };
+        let code =
+            attempts.best.scheduled.clone().filter(|_| rung.again == Again::Code).map(|scheduled| {
+                lower(&again, &attempts.options, source, &scheduled.problems, scheduled.found.clone())
+            });
+        if let Some(Ok(Attempt::Made(same))) = &code
+            && same.lowered.source == attempts.best.lowered.source
+        {
+            continue;
+        }
+        number += 1;
         let what = attempts.best.assembly.as_ref().map(machine_code).unwrap_or_default();
         session.observer.note(&format!("{what}; attempt {number}: {}", (rung.note)(&attempts)));
-        let again = Request { limits: attempts.limits.clone(), ..request.clone() };
-        let made = match (rung.again, attempts.best.scheduled.clone()) {
-            (Again::Code, Some(scheduled)) => {
-                lower(&again, &attempts.options, source, &scheduled.problems, scheduled.found.clone())
-            }
-            _ => {
-                searched += 1;
-                variants::plain(&again, &attempts.options, source, &mut session)
-            }
-        };
+        let made = code.unwrap_or_else(|| {
+            searched += 1;
+            variants::plain(&again, &attempts.options, source, &mut session)
+        });
         let made = match made {
             Ok(Attempt::Made(candidate)) => Ok(*candidate),
             Ok(Attempt::Nothing(_)) => Err("there is no schedule, or none was found in time".to_owned()),
@@ -251,11 +290,8 @@ pub(super) fn assembled(
             Ok(candidate) => candidate,
             Err(why) => {
                 session.observer.note(&format!("attempt {number}: {why}"));
-                if rung.again == Again::Code {
-                    attempts.take_back(before);
-                    continue;
-                }
-                break;
+                attempts.give_up(rung.again, before);
+                continue;
             }
         };
         attempts.granted = candidate.spec.granted;
@@ -264,7 +300,7 @@ pub(super) fn assembled(
             continue;
         }
         source_before.clone_from(&candidate.lowered.source);
-        match assembler.run(&candidate.files(), &request.input.name) {
+        match assembler.run(&candidate.files_like(&attempts.best), &request.input.name) {
             _ if session.is_stopped() => break,
             Ok(Assembled::Report(assembly)) => candidate.assembly = Some(assembly),
             Ok(Assembled::Impossible(why)) => {
@@ -273,11 +309,8 @@ pub(super) fn assembled(
             }
             Err(error) => {
                 session.observer.note(&format!("attempt {number}: {error}"));
-                if rung.again == Again::Code {
-                    attempts.take_back(before);
-                    continue;
-                }
-                break;
+                attempts.give_up(rung.again, before);
+                continue;
             }
         }
         let (own, kept) = (candidate.cost(), attempts.best.cost());
@@ -312,7 +345,7 @@ fn next_with_registers(
         made += 1;
         let what = best.assembly.as_ref().map(machine_code).unwrap_or_default();
         session.observer.note(&format!("{what}; attempt {made}: the schedule that is next by simulation"));
-        match assembler.run(&other.files(), input) {
+        match assembler.run(&other.files_like(&best), input) {
             _ if session.is_stopped() => break,
             Ok(Assembled::Report(assembly)) => other.assembly = Some(assembly),
             Ok(Assembled::Impossible(why)) => {

@@ -121,6 +121,39 @@ fn several_loops_that_spill_take_the_schedule_that_is_next_by_simulation() {
     }
 }
 
+/// Runs of a script in which a kernel takes this many bytes beside its buffers, as long as it has as many buffers as the first.
+fn oversized(place: &TempDir, always: bool) -> String {
+    let report = |bytes: u32, findings: &str| {
+        format!(
+            r#"echo '{{"registers": 168, "spill_stores": 0, "spill_loads": 0, "shared_memory": {bytes}, "barriers_at": 98000, "findings": [{findings}]}}'"#
+        )
+    };
+    let large = report(262_144, r#"{"kind": "too_large", "message": "no GPU has that"}"#);
+    let script = [
+        "n=$(cat ../count 2>/dev/null || echo 0); n=$((n+1)); echo $n > ../count".to_owned(),
+        "cp kernel.py ../kernel.$n".to_owned(),
+        format!("if [ $n = 1 ] || ({always} && grep -q warp_specialize kernel.py)"),
+        format!("then {large}; else {}; fi", report(98_304, "")),
+    ];
+    python(place, &script.join("\n"))
+}
+
+#[test]
+fn what_no_gpu_can_hold_gets_smaller_buffers_or_is_executed_in_order() {
+    for (always, says) in [(false, "attempt 2 is better"), (true, "the kernel is executed in order instead")] {
+        let place = tempfile::tempdir().unwrap();
+        let python = oversized(&place, always);
+        let output = compile(&place, &[&example("gemm_tma"), "--python", &python]);
+        let notes = stderr(&output);
+        assert_eq!(output.status.code(), Some(0), "{notes}");
+        assert!(notes.contains(" bytes of shared memory for buffers\n") && notes.contains(says), "{notes}");
+        assert!(!stdout(&output).contains("too_large"), "{}", stdout(&output));
+        let read = |name: &str| fs::read_to_string(place.path().join(name)).unwrap();
+        assert_ne!(read("kernel.1"), read("kernel/kernel.py"));
+        assert_eq!(read("kernel/kernel.py").contains("warp_specialize"), !always);
+    }
+}
+
 #[test]
 fn a_schedule_to_compare_with_has_no_others() {
     for (requested, note) in

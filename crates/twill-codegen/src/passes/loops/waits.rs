@@ -133,3 +133,26 @@ fn newest(flight: &InFlightMma, done: &[InFlightMma], left: &[InFlightMma]) -> V
     }
     result
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_has_the_name_of_the_mma_that_adds_to_it_now() {
+        let mma = |op: usize, result: usize, accumulator: Option<usize>| InFlightMma {
+            op: OpId::new(op),
+            iteration: Iteration::Current(0),
+            result: VariableId::at(result),
+            accumulator: accumulator.map(VariableId::at),
+            operands: Vec::new(),
+            weight: 1,
+        };
+        // The second adds to the first, the third is another, the fourth goes on from the second.
+        let all = [mma(0, 0, None), mma(1, 1, Some(0)), mma(2, 2, None), mma(3, 3, Some(1))];
+        assert_eq!(newest(&all[0], &all[..1], &all[1..2]), VariableId::at(1));
+        assert_eq!(newest(&all[0], &all[..2], &all[2..]), VariableId::at(3));
+        assert_eq!(newest(&all[1], &all[..3], &all[3..]), VariableId::at(3));
+        assert_eq!(newest(&all[2], &all[..3], &all[3..]), VariableId::at(2));
+    }
+}

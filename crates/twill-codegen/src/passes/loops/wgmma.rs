@@ -6,6 +6,7 @@ use crate::error::{Error, ONE_SUB_TILE};
 use crate::ir::Op;
 use crate::ir::Region;
 use crate::ir::names;
+use crate::ir::{Buffer, Memory, MemoryValue, SlotValue};
 use crate::ir::{Expression, ExpressionKind};
 use crate::ir::{Form, Operand, Slot, VariableId};
 use crate::ir::{Moment, Node, Note};
@@ -252,13 +253,18 @@ impl LoopBuilder<'_, '_> {
             }
             return Ok(segments);
         }
+        let stays = self.reader.lowering.options.shares.operands_in_memory || along == 0 || left_columns == 0;
+        if stays && !self.reader.lowering.has_tensor_memory() {
+            let slot = self.stored_before(id, value, region, program)?;
+            return Ok(vec![Segment { start: 0, extent: region.extents[along], operand: Operand::Shared(slot) }]);
+        }
         if along == 1 && left_columns > 0 {
             let operand = self.computed_before(id, value, region, program, left_columns)?;
             return Ok(vec![Segment { start: 0, extent: region.extents[1], operand: Operand::Registers(operand) }]);
         }
         Err(self.reader.lowering.unsupported(
             id,
-            "a right operand that is computed before the loop",
+            "a right operand in tensor memory's kernels that is computed before the loop",
             "load it through a tensor descriptor",
         ))
     }
@@ -324,6 +330,47 @@ impl LoopBuilder<'_, '_> {
         self.reader.group.place(section, Node::Op(Op::Let { to, value: tile }, Note::default()));
         self.reader.group.left_operands.insert(key, to);
         Ok(to)
+    }
+
+    /// A tile that is computed before the loop and is an operand in every iteration: it is stored to shared memory once.
+    fn stored_before(
+        &mut self,
+        id: OperationId,
+        value: ValueId,
+        region: &Region,
+        program: Option<u32>,
+    ) -> Result<Slot, Error> {
+        let number = self.reader.lowering.module.defining_operation(value).map_or(id, |made| made);
+        let value_of = SlotValue::outside(MemoryValue::Staged(twill_graph::narrow(number.index())));
+        let slot = |buffer| Slot { buffer, at: None, slice: None, transposed: false, value: value_of };
+        let key = (value, region.clone(), program);
+        if let Some(known) = self.reader.group.stored_operands.get(&key).copied() {
+            return Ok(slot(known));
+        }
+        let tile = self.reader.value(value, region, program, None)?;
+        let section = self.reader.group.section_of(&tile);
+        if section > self.index {
+            return Err(self.reader.lowering.defect(id, "an operand of before the loop"));
+        }
+        let stem = names::of_value(self.reader.lowering.module, value);
+        let buffer = self.reader.lowering.buffer(Buffer {
+            name: format!("{stem}_operand_{}_buffer", self.reader.group.id.index()),
+            shape: tile.shape.clone(),
+            element: tile.element.clone(),
+            slots: 1,
+            least_slots: 1,
+            memory: Memory::Shared,
+            plain: false,
+            source: self.reader.lowering.place(id).source,
+        });
+        // All warps are done with the tile before, and have stored theirs before one of them starts an MMA.
+        let store =
+            [Op::GroupSync, Op::LocalStore { value: tile, to: slot(buffer) }, Op::FenceProxyAsync, Op::GroupSync];
+        for op in store {
+            self.reader.group.place(section, Node::Op(op, Note::default()));
+        }
+        self.reader.group.stored_operands.insert(key, buffer);
+        Ok(slot(buffer))
     }
 
     /// Whether a tile comes to the group from another one's registers.
