@@ -217,6 +217,16 @@ REMEDIES = {
 }
 
 
+MANY_SPILLED = 256
+"""Bytes of spills that matter also outside of loops."""
+
+
+def spills_in_loops(groups):
+    """Instructions of innermost loops that keep values in memory; none if there are no loops whose code is known."""
+    loops = [loop["code"] for group in groups for loop in group["loops"]]
+    return sum("LDL" in line or "STL" in line for code in loops for line in code) if loops else None
+
+
 def judge(report, expectation):
     """Where the machine code is not what the schedule was made for."""
     findings = []
@@ -236,7 +246,9 @@ def judge(report, expectation):
             f"{group['name']} {group['local_stores']} STL, {group['local_loads']} LDL" for group in report["groups"]
         )
         spilled = f"{report['spill_stores']} bytes of spill stores, {report['spill_loads']} bytes of spill loads"
-        found("spilled", f"{spilled}: {'; '.join(where)}")
+        few = report["spill_stores"] + report["spill_loads"] < MANY_SPILLED
+        kind = "spilled_outside" if few and spills_in_loops(report["groups"]) == 0 else "spilled"
+        found(kind, f"{spilled}: {'; '.join(where)}")
     if report["barriers_at"] < 0 and report["barriers"]:
         found("slow_barriers", "barriers are Gluon's own: 2 to 3 % slower than those that the kernel addresses itself")
     for group in report["groups"]:

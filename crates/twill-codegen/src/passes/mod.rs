@@ -2,6 +2,7 @@
 
 pub(crate) mod allot_registers;
 pub(crate) mod assign_buffers;
+pub(crate) mod complete_carried;
 pub(crate) mod consumers;
 pub(crate) mod epilogue;
 pub(crate) mod epilogue_barriers;

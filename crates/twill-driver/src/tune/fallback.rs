@@ -8,6 +8,7 @@ use super::scratch::Oversized;
 use super::thresholds::THRESHOLDS;
 use super::{CompileOptions, Language, rules, variants};
 use crate::{Error, Limits, Request, Session, Source};
+use twill_codegen::GroupShares;
 use twill_codegen::ir::Form;
 use twill_exact::{Budget, SearchOptions};
 use twill_graph::{WarpAssignment, grouped};
@@ -36,7 +37,7 @@ enum Again {
 }
 
 /// The changes, of which the first whose condition holds is made.
-const LADDER: [Rung; 9] = [
+const LADDER: [Rung; 10] = [
     Rung {
         condition: |attempts| attempts.room().is_some(),
         change: |attempts| attempts.options.shared_bytes = attempts.room(),
@@ -53,6 +54,18 @@ const LADDER: [Rung; 9] = [
             let registers = attempts.options.shares.loading_registers.unwrap_or_default();
             format!("{registers} registers a thread for the group that loads")
         },
+        again: Again::Code,
+    },
+    // Where one costs nothing, ptxas adds none where it does.
+    Rung {
+        condition: |attempts| {
+            let Attempts { options, tried, best, .. } = attempts;
+            let may =
+                options.language == Language::Gluon && !(options.shares.completed_carried || tried.completed_carried);
+            may && best.assembly.as_ref().is_some_and(|assembly| assembly.count("added_wait") > 0)
+        },
+        change: |attempts| attempts.options.shares.completed_carried = true,
+        note: |_| "iterations begin with a wait for MMAs".into(),
         again: Again::Code,
     },
     Rung {
@@ -130,8 +143,8 @@ struct Attempts<'a> {
     /// What the next attempt is asked for.
     options: CompileOptions,
     limits: Limits,
-    /// It was tried with operands of all iterations in shared memory.
-    has_stored_operands: bool,
+    /// What code was tried with and is not to be tried again.
+    tried: GroupShares,
     /// Registers that the schedule of the last attempt grants a thread.
     granted: u32,
 }
@@ -168,7 +181,7 @@ impl Attempts<'_> {
     fn may_store_operands(&self) -> bool {
         let Attempts { options, best, .. } = self;
         let is_asked_for = options.operands_in_registers == Some(true);
-        let is_left = !options.shares.operands_in_memory && !self.has_stored_operands;
+        let is_left = !options.shares.operands_in_memory && !self.tried.operands_in_memory;
         is_left && !is_asked_for && !rules::in_tensor_memory(self.source) && best.is_short_of_registers()
     }
 
@@ -208,8 +221,11 @@ impl Attempts<'_> {
         let shares = &mut self.options.shares;
         shares.compute_warps = shares.compute_warps.or(tried.compute_warps.and(Some(4)));
         shares.loading_registers = tried.loading_registers;
-        self.has_stored_operands |= tried.operands_in_memory;
-        self.options.shared_bytes = room;
+        self.tried.operands_in_memory |= tried.operands_in_memory;
+        self.tried.completed_carried |= tried.completed_carried;
+        if Oversized::of(&self.best).is_some() {
+            self.options.shared_bytes = room;
+        }
     }
 }
 
@@ -250,7 +266,7 @@ pub(super) fn assembled(
     let may_change_code = options.attempts > 1;
     let mut source_before = best.lowered.source.clone();
     let (options, limits, granted) = (options.clone(), request.limits.clone(), best.spec.granted);
-    let mut attempts = Attempts { source, best, options, limits, has_stored_operands: false, granted };
+    let mut attempts = Attempts { source, best, options, limits, tried: GroupShares::default(), granted };
     // Those that take no search are few, and not counted.
     let (mut number, mut searched) = (made, made);
     while !session.is_stopped() {
@@ -286,7 +302,7 @@ pub(super) fn assembled(
             Ok(Attempt::Nothing(_)) => Err("there is no schedule, or none was found in time".to_owned()),
             Err(error) => Err(error.to_string()),
         };
-        let mut candidate = match made {
+        let candidate = match made {
             Ok(candidate) => candidate,
             Err(why) => {
                 session.observer.note(&format!("attempt {number}: {why}"));
@@ -300,19 +316,15 @@ pub(super) fn assembled(
             continue;
         }
         source_before.clone_from(&candidate.lowered.source);
-        match assembler.run(&candidate.files_like(&attempts.best), &request.input.name) {
+        let candidate = match with_machine_code(candidate, &again, &mut attempts, assembler) {
             _ if session.is_stopped() => break,
-            Ok(Assembled::Report(assembly)) => candidate.assembly = Some(assembly),
-            Ok(Assembled::Impossible(why)) => {
+            Ok(candidate) => candidate,
+            Err(why) => {
                 session.observer.note(&format!("attempt {number}: {why}"));
-                break;
-            }
-            Err(error) => {
-                session.observer.note(&format!("attempt {number}: {error}"));
                 attempts.give_up(rung.again, before);
                 continue;
             }
-        }
+        };
         let (own, kept) = (candidate.cost(), attempts.best.cost());
         let is_better = if rung.again == Again::First { own.roughly() < kept.roughly() } else { own < kept };
         if is_better {
@@ -327,6 +339,38 @@ pub(super) fn assembled(
         }
     }
     Ok(Some(attempts.best))
+}
+
+/// A kernel with its machine code; where the compiler leaves too little shared memory for its buffers, with smaller ones.
+///
+/// # Errors
+/// Why it is not assembled.
+fn with_machine_code(
+    mut candidate: Candidate,
+    request: &Request,
+    attempts: &mut Attempts<'_>,
+    assembler: &Assembler,
+) -> Result<Candidate, String> {
+    let assembled = |candidate: &Candidate, attempts: &Attempts<'_>| match assembler
+        .run(&candidate.files_like(&attempts.best), &request.input.name)
+    {
+        Ok(Assembled::Report(assembly)) => Ok(Some(assembly)),
+        Ok(Assembled::Impossible(why)) => Err(why),
+        Err(error) => Err(error.to_string()),
+    };
+    candidate.assembly = assembled(&candidate, attempts)?;
+    let (Some(oversized), Some(scheduled)) = (Oversized::of(&candidate), candidate.scheduled.clone()) else {
+        return Ok(candidate);
+    };
+    let options = CompileOptions { shared_bytes: Some(oversized.room()), ..attempts.options.clone() };
+    match lower(request, &options, attempts.source, &scheduled.problems, scheduled.found.clone()) {
+        Ok(Attempt::Made(mut smaller)) if smaller.lowered.source != candidate.lowered.source => {
+            smaller.assembly = assembled(&smaller, attempts)?;
+            attempts.options = options;
+            Ok(*smaller)
+        }
+        _ => Ok(candidate),
+    }
 }
 
 /// Of a kernel with several loops for which registers do not suffice, and those of other schedules: the first with enough, or the

@@ -22,6 +22,8 @@ pub(super) struct Cost {
     many_spilled: u64,
     /// Cycles an iteration, of all loops.
     interval: i64,
+    /// Waits for MMAs that the assembler added.
+    added_waits: usize,
     /// Bytes spilled.
     spilled: u64,
 }
@@ -54,8 +56,16 @@ impl Candidate {
         let assembly = self.assembly.as_ref();
         let spills = assembly.map_or(0, |a| a.spill_stores + a.spill_loads);
         let serial = assembly.map_or(0, |a| a.count("serialised") + a.count("registers_refused"));
+        let added_waits = assembly.map_or(0, |a| a.count("added_wait"));
         let is_too_large = assembly.is_some_and(Assembly::is_too_large);
-        Cost { is_too_large, serial, many_spilled: spills / package::MANY_SPILLED, interval, spilled: spills }
+        Cost {
+            is_too_large,
+            serial,
+            many_spilled: spills / package::MANY_SPILLED,
+            interval,
+            added_waits,
+            spilled: spills,
+        }
     }
 }
 
