@@ -94,6 +94,14 @@ pub enum Error {
         /// What it said.
         why: String,
     },
+    /// The machine code of every kernel that was tried is unusable.
+    #[error("{input}: no machine code of the kernel can run: {why}\nNothing was written; ask for another schedule (--schedule, --sub-tiles)")]
+    MachineCode {
+        /// The input.
+        input: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A file of the kernel could not be written for the assembler.
     #[error("cannot write {path}: {error}")]
     Scratch {

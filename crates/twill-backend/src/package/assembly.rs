@@ -105,11 +105,22 @@ impl Assembly {
         self.count("too_large") > 0
     }
 
+    /// Why it must not run: it does not fit, or ptxas reads results of MMAs before they are there.
+    pub fn unusable(&self) -> Option<String> {
+        let found = self.findings.iter().find(|found| matches!(found.kind.as_str(), "too_large" | "early_use"));
+        found.map(|found| found.message.clone())
+    }
+
+    /// Whether it must not run ([`unusable`](Assembly::unusable)).
+    pub fn is_unusable(&self) -> bool {
+        self.unusable().is_some()
+    }
+
     /// Whether registers did not suffice: MMAs run one by one, or values went to memory, in loops or that many of them
     /// that it matters outside as well.
     pub fn is_short_of_registers(&self) -> bool {
         let spills = self.spills_in_loops() > 0 || self.spill_stores + self.spill_loads >= MANY_SPILLED;
-        spills || ["serialised", "registers_refused"].iter().any(|kind| self.count(kind) > 0)
+        spills || ["serialised", "registers_refused", "early_use"].iter().any(|kind| self.count(kind) > 0)
     }
 }
 

@@ -194,7 +194,76 @@ def describe_groups(code, kernel):
                 "loops": [describe(body) for header, body in loops if header in blocks],
             }
         )
+    used = early_use(code)
+    if used and groups:
+        groups[0]["early_use"] = re.sub(r"\s+", " ", used.split(";")[0])
     return groups
+
+
+# ------------------------------------------------------------------------------------------------- MMAs in flight
+MMA = re.compile(r"\b([HQI]GMMA)\.(?:SP\.)?\d+x(\d+)x\d+\.(\w+)\S* R(\d+), (.*)")
+WIDTHS = {".M88.4": 4, ".M88.2": 2, ".128": 4, ".64": 2, ".WIDE": 2}
+MOST_IN_FLIGHT = 8
+
+
+def results_of(mma):
+    """Registers of a thread that hold the result of a wgmma: half as many as it has columns, or a quarter in f16."""
+    count = int(mma[2]) // (4 if mma[3] == "F16" else 2)
+    return frozenset(range(int(mma[4]), int(mma[4]) + count))
+
+
+def registers_of(line):
+    """Registers that an instruction names, and those that follow them in a wide access."""
+    opcode = re.sub(r"^@\S+ ", "", line).split(" ")[0]
+    width = next((count for word, count in WIDTHS.items() if word in opcode), 1)
+    return {int(n) + i for n in re.findall(r"\bR(\d+)", line) for i in range(width)}
+
+
+def early_use_in(block, in_flight):
+    """What a block leaves in flight, groups of MMAs from the oldest on, and what uses a result of one before its wait."""
+    groups, used = list(in_flight), None
+    for line in block:
+        text = line.split(";")[0]
+        if mma := MMA.search(text):
+            results = results_of(mma)
+            own = groups.pop()[0] if groups and groups[-1][1] else frozenset()
+            # MMAs may follow each other in one accumulator.
+            read = {int(n) for n in re.findall(r"\bR(\d+)", mma[5])} - {min(results)}
+            others = [group for group, _ in groups] + [own]
+            if any(read & group or (results & group and not results <= group) for group in others):
+                used = used or line
+            groups.append((own | results, "gsb0" not in text))
+        elif wait := re.search(r"WARPGROUP\.DEPBAR\.LE gsb0, (0x[0-9a-f]+)", text):
+            groups = groups[len(groups) - min(len(groups), int(wait[1], 16)) :]
+        elif (registers := registers_of(text)) and any(registers & group for group, _ in groups):
+            used = used or line
+    return tuple(groups[-MOST_IN_FLIGHT:]), used
+
+
+def joined(a, b):
+    """What may be in flight where two ways join, counted from the newest."""
+    long, short = (a, b) if len(a) >= len(b) else (b, a)
+    ahead = len(long) - len(short)
+    both = [(x | y, p or q) for (x, p), (y, q) in zip(long[ahead:], short)]
+    return tuple(list(long[:ahead]) + both)
+
+
+def early_use(code):
+    """An instruction that uses the result of a wgmma which may still be in flight: then ptxas has moved it in front of the wait.
+
+    Seen with ptxas 12.8 where MMAs of two accumulators take turns, and one is waited for with others in flight.
+    """
+    begins, todo, found = {0: ()}, [0], None
+    while todo:
+        block = todo.pop()
+        left, used = early_use_in(code.blocks[block], begins[block])
+        found = found or used
+        for to in code.successors[block]:
+            new = joined(begins[to], left) if to in begins else left
+            if begins.get(to) != new:
+                begins[to] = new
+                todo.append(to)
+    return found
 
 
 # ------------------------------------------------------------------------------------------------- findings
@@ -251,6 +320,9 @@ def judge(report, expectation):
         found(kind, f"{spilled}: {'; '.join(where)}")
     if report["barriers_at"] < 0 and report["barriers"]:
         found("slow_barriers", "barriers are Gluon's own: 2 to 3 % slower than those that the kernel addresses itself")
+    used = [group["early_use"] for group in report["groups"] if "early_use" in group]
+    if used:
+        found("early_use", f"{used[0]}: ptxas reads a result of wgmma before the wait for it, so that the kernel is wrong")
     for group in report["groups"]:
         wanted = expectation.get(group["name"], {}).get("exp2_overlapped", 0)
         got = max((loop["exp2_overlapped"] for loop in group["loops"]), default=0)

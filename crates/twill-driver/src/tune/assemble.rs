@@ -89,7 +89,7 @@ fn others(
 
 /// MMAs that run one by one, whether registers do not suffice, and cycles of an iteration of the loops that repeat; `None` where machine code is not simulated, or cannot be launched.
 fn cycles(candidate: &Candidate) -> Option<(usize, bool, u64)> {
-    candidate.assembly.as_ref().filter(|assembly| !assembly.is_too_large())?;
+    candidate.assembly.as_ref().filter(|assembly| !assembly.is_unusable())?;
     let cycles = candidate.sass_estimate();
     (!cycles.is_empty()).then(|| {
         (candidate.cost().serial, candidate.is_short_of_registers(), repeating(&candidate.lowered.program, &cycles))

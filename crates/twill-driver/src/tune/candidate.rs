@@ -148,6 +148,11 @@ impl Candidate {
         groups.filter(|own| own.name == group).map(|own| own.local_loads).sum()
     }
 
+    /// Why its machine code must not run.
+    pub(super) fn unusable(&self) -> Option<String> {
+        self.assembly.as_ref().and_then(Assembly::unusable)
+    }
+
     /// Whether registers do not suffice for it.
     pub(super) fn is_short_of_registers(&self) -> bool {
         self.assembly.as_ref().is_some_and(Assembly::is_short_of_registers)

@@ -8,6 +8,7 @@ use super::scratch::Oversized;
 use super::thresholds::THRESHOLDS;
 use super::{CompileOptions, Language, rules, variants};
 use crate::{Error, Limits, Request, Session, Source};
+use twill_backend::package::Assembly;
 use twill_codegen::GroupShares;
 use twill_codegen::ir::Form;
 use twill_exact::{Budget, SearchOptions};
@@ -62,7 +63,8 @@ const LADDER: [Rung; 10] = [
             let Attempts { options, tried, best, .. } = attempts;
             let may =
                 options.language == Language::Gluon && !(options.shares.completed_carried || tried.completed_carried);
-            may && best.assembly.as_ref().is_some_and(|assembly| assembly.count("added_wait") > 0)
+            let waits = |assembly: &Assembly| assembly.count("added_wait") + assembly.count("early_use");
+            may && best.assembly.as_ref().is_some_and(|assembly| waits(assembly) > 0)
         },
         change: |attempts| attempts.options.shares.completed_carried = true,
         note: |_| "iterations begin with a wait for MMAs".into(),

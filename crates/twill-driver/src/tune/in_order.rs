@@ -28,6 +28,7 @@ pub(super) fn is_of_kernel(error: &Error) -> bool {
             Triton::Parse(_) | Triton::NoKernel { .. } | Triton::SeveralKernels { .. } | Triton::NoSuchKernel { .. }
         ),
         Error::Emit { .. } | Error::Kernel { .. } | Error::Problem { .. } | Error::Assembler { .. } => true,
+        Error::MachineCode { .. } => true,
         _ => false,
     }
 }
@@ -92,12 +93,15 @@ pub(super) fn compile(
     };
     let first = assembled(None)?;
     let has_more = first.lowered.program.groups.iter().all(|group| group.warps < MOST_WARPS);
-    if !first.is_short_of_registers() || !has_more || session.is_stopped() {
-        return Ok(first);
-    }
+    let is_enough = !first.is_short_of_registers() && first.unusable().is_none();
     // Each thread of more warps holds less.
-    match assembled(Some(MOST_WARPS)) {
-        Ok(second) if second.cost() < first.cost() => Ok(second),
-        _ => Ok(first),
+    let best = if is_enough || !has_more || session.is_stopped() {
+        first
+    } else {
+        assembled(Some(MOST_WARPS)).ok().filter(|second| second.cost() < first.cost()).unwrap_or(first)
+    };
+    match best.unusable() {
+        Some(why) => Err(Error::MachineCode { input, why }),
+        None => Ok(best),
     }
 }

@@ -189,6 +189,9 @@ fn pipelined(
     if let Some(oversized) = scratch::Oversized::of(&best) {
         return Ok(Made::Oversized(Box::new(oversized)));
     }
+    if let Some(why) = best.unusable() {
+        return Err(Error::MachineCode { input: request.input.name.clone(), why });
+    }
     if let Some(trace) = options.traced() {
         best = traced(best, trace, assembler, &request.input.name)?;
     }

@@ -14,8 +14,8 @@ use twill_triton::Lowered;
 /// spilled and I = 2560 ran 9 % faster than with 52 and 2654.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Cost {
-    /// It cannot be launched, as it takes too much shared memory.
-    is_too_large: bool,
+    /// It takes more shared memory than there is, or its machine code is wrong.
+    is_unusable: bool,
     /// MMAs that run one by one, and requests for registers that were refused.
     pub(super) serial: usize,
     /// Quarters of a kilobyte spilled.
@@ -57,9 +57,9 @@ impl Candidate {
         let spills = assembly.map_or(0, |a| a.spill_stores + a.spill_loads);
         let serial = assembly.map_or(0, |a| a.count("serialised") + a.count("registers_refused"));
         let added_waits = assembly.map_or(0, |a| a.count("added_wait"));
-        let is_too_large = assembly.is_some_and(Assembly::is_too_large);
+        let is_unusable = assembly.is_some_and(Assembly::is_unusable);
         Cost {
-            is_too_large,
+            is_unusable,
             serial,
             many_spilled: spills / package::MANY_SPILLED,
             interval,
