@@ -9,7 +9,12 @@ use twill_codegen::ir::{Op, Opaque, visit};
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Layout {
     /// Of an MMA's result with this many columns.
-    Accumulator(u64),
+    Accumulator {
+        /// Columns.
+        columns: u64,
+        /// Bits of an element of the operands.
+        bits: u32,
+    },
     /// Of a left operand in elements of this many bits, for a result with this many columns.
     LeftOperand { columns: u64, bits: u32 },
     /// Of what is left when a dimension is taken out.
@@ -27,6 +32,11 @@ pub(crate) enum Layout {
 }
 
 impl Layout {
+    /// Of the result of an MMA of elements of 16 bits.
+    pub fn accumulator(columns: u64) -> Layout {
+        Layout::Accumulator { columns, bits: 16 }
+    }
+
     /// For a tile that nothing else decides about.
     pub fn blocked(rank: usize, warps: u32) -> Layout {
         Layout::Blocked { rank, warps }
@@ -65,7 +75,7 @@ pub(crate) fn of_other_variables(group: &Group, reach: Reach, chosen: &[Option<L
     let fixed = |v: &twill_codegen::ir::Variable| match v.form {
         Form::Any | Form::Pointers { .. } => None,
         Form::Neighbours { elements } => Some(Layout::neighbours(&v.shape, elements, group.warps)),
-        Form::Accumulator { columns } => Some(Layout::Accumulator(columns)),
+        Form::Accumulator { columns, bits } => Some(Layout::Accumulator { columns, bits }),
         Form::LeftOperand { columns } => {
             Some(Layout::LeftOperand { columns, bits: v.element.scalar_bits().unwrap_or(16) })
         }

@@ -83,7 +83,7 @@ fn loops_through_pointers_compute_what_they_say() {
         ("pointers/turned", [true, false, true, false]),
         ("pointers/strided", [false, true, true, false]),
         ("pointers/small", [true, false, false, true]),
-        ("pointers/bytes", [true, false, false, true]),
+        ("pointers/bytes", [true, false, true, false]),
         ("pointers/parts", [true, false, true, false]),
         ("pointers/around", [true, false, true, true]),
         ("loops/persistent", [true, false, true, false]),

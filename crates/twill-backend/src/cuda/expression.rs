@@ -181,7 +181,7 @@ impl Expressions<'_> {
             }
             ExpressionKind::PartialSums(operand) => {
                 let columns = operand.shape.get(1).copied().unwrap_or(8);
-                let layout = infer(operand, &self.layouts).unwrap_or(Layout::Accumulator(columns));
+                let layout = infer(operand, &self.layouts).unwrap_or(Layout::accumulator(columns));
                 let have = Fragment::of(&layout, &operand.shape)?;
                 let Fragment::Accumulator { rows, .. } = have else {
                     return Err(missing(format!("row sums of a tile in the layout {}", have.name())));

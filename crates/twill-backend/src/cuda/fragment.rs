@@ -54,11 +54,11 @@ impl Fragment {
         let layout = &as_blocked(layout);
         let unknown = || missing(format!("a tile of shape {shape:?} in the layout {layout:?}"));
         Ok(match (layout, shape) {
-            (Layout::Accumulator(_) | Layout::LeftOperand { .. }, [rows, 1]) => Fragment::Rows { rows: *rows },
-            (Layout::Accumulator(_) | Layout::LeftOperand { .. }, [1, columns]) => {
+            (Layout::Accumulator { .. } | Layout::LeftOperand { .. }, [rows, 1]) => Fragment::Rows { rows: *rows },
+            (Layout::Accumulator { .. } | Layout::LeftOperand { .. }, [1, columns]) => {
                 Fragment::Columns { columns: *columns }
             }
-            (Layout::Accumulator(_) | Layout::LeftOperand { .. }, [rows, columns])
+            (Layout::Accumulator { .. } | Layout::LeftOperand { .. }, [rows, columns])
                 if rows % 64 == 0 && columns % 8 == 0 =>
             {
                 Fragment::Accumulator { rows: *rows, columns: *columns }
@@ -85,10 +85,10 @@ impl Fragment {
                 Fragment::BlockedTile { rows: *rows, columns: *columns, warps: *warps }
             }
             (Layout::Slice(dimension, parent), [extent]) => match (parent.as_ref(), dimension) {
-                (Layout::Accumulator(_) | Layout::LeftOperand { .. }, 1) if extent % 64 == 0 => {
+                (Layout::Accumulator { .. } | Layout::LeftOperand { .. }, 1) if extent % 64 == 0 => {
                     Fragment::Rows { rows: *extent }
                 }
-                (Layout::Accumulator(_) | Layout::LeftOperand { .. }, 0) if extent % 8 == 0 => {
+                (Layout::Accumulator { .. } | Layout::LeftOperand { .. }, 0) if extent % 8 == 0 => {
                     Fragment::Columns { columns: *extent }
                 }
                 (Layout::Like(_), 1) => Fragment::Rows { rows: *extent },

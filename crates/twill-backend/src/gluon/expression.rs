@@ -272,7 +272,7 @@ impl Names<'_> {
     pub fn partials(&self, value: &Expression) -> String {
         let ExpressionKind::PartialSums(tile) = &value.kind else { return self.scalar(value) };
         let columns = tile.shape.get(1).copied().unwrap_or(8);
-        let inner = infer(tile, &self.layouts).unwrap_or(Layout::Accumulator(columns));
+        let inner = infer(tile, &self.layouts).unwrap_or(Layout::accumulator(columns));
         format!("row_partials({})", self.part(tile, &inner, false))
     }
 

@@ -410,7 +410,7 @@ impl<'a> Printer<'a> {
                     shape: variable.shape.clone(),
                     element: variable.element.clone(),
                 };
-                let layout = self.names.layouts[to.index()].clone().unwrap_or(Layout::Accumulator(8));
+                let layout = self.names.layouts[to.index()].clone().unwrap_or(Layout::accumulator(8));
                 (self.names.tile(&zero, &layout), ", use_acc=False")
             }
         };

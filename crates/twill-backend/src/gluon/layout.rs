@@ -7,7 +7,8 @@ impl Layout {
     /// Its name in the code.
     pub fn name(&self) -> String {
         match self {
-            Layout::Accumulator(columns) => format!("ACC_{columns}"),
+            Layout::Accumulator { columns, bits: 16 } => format!("ACC_{columns}"),
+            Layout::Accumulator { columns, bits } => format!("ACC_{columns}_{bits}BIT"),
             Layout::LeftOperand { columns, bits: 16 } => format!("LEFT_{columns}"),
             Layout::LeftOperand { columns, bits } => format!("LEFT_{columns}_{bits}BIT"),
             Layout::Slice(dimension, parent) => format!("gl.SliceLayout({dimension}, {})", parent.name()),
@@ -29,8 +30,8 @@ impl Layout {
         match self {
             Layout::Slice(_, parent) => parent.roots(roots),
             Layout::Like(_) => {}
-            Layout::LeftOperand { columns, .. } => {
-                roots.insert(Layout::Accumulator(*columns));
+            Layout::LeftOperand { columns, bits } => {
+                roots.insert(Layout::Accumulator { columns: *columns, bits: *bits });
                 roots.insert(self.clone());
             }
             _ => {
@@ -42,13 +43,14 @@ impl Layout {
     /// Its definition; `along_columns`: groups of four warps that share out the columns of an MMA's result.
     pub fn definition(&self, along_columns: u64) -> String {
         match self {
-            Layout::Accumulator(columns) => format!(
-                "gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, {along_columns}], instr_shape=[16, {}, 16])",
-                (columns / along_columns).clamp(8, 256)
+            Layout::Accumulator { columns, bits } => format!(
+                "gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, {along_columns}], instr_shape=[16, {}, {}])",
+                (columns / along_columns).clamp(8, 256),
+                256 / bits.max(&8)
             ),
             Layout::LeftOperand { columns, bits } => {
-                let width = 32 / bits.max(&1);
-                format!("gl.DotOperandLayout(operand_index=0, parent=ACC_{columns}.value, k_width={width})")
+                let (width, parent) = (32 / bits.max(&1), Layout::Accumulator { columns: *columns, bits: *bits }.name());
+                format!("gl.DotOperandLayout(operand_index=0, parent={parent}.value, k_width={width})")
             }
             Layout::Slice(..) | Layout::Like(_) => self.name(),
             Layout::Tensor { rows, columns, warps } => super::tensor_memory::register_layout(*rows, *columns, *warps),

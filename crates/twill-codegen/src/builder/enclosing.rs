@@ -318,15 +318,14 @@ impl Reader<'_, '_> {
 
     /// A result of `wgmma` is carried as it is.
     fn form_of_carried(&self, yielded: ValueId, region: &Region) -> Form {
-        let accumulator = self.lowering.loop_result(yielded).is_some_and(|(index, k)| {
+        let of_mma = self.lowering.loop_result(yielded).and_then(|(index, k)| {
             let facts = &self.lowering.loops[index];
+            let module = self.lowering.module;
             let producers = facts.producers.get(&facts.parts.yielded[k]).map(Vec::as_slice).unwrap_or_default();
-            producers.iter().any(|p| p.region == *region && facts.is_wgmma(self.lowering.module, p.op))
+            let mma = producers.iter().find(|p| p.region == *region && facts.is_wgmma(module, p.op))?;
+            Some((*region.extents.last()?, facts.mma_bits(module, mma.op)))
         });
-        match region.extents.last() {
-            Some(columns) if accumulator => Form::Accumulator { columns: *columns },
-            _ => Form::Any,
-        }
+        of_mma.map_or(Form::Any, |(columns, bits)| Form::Accumulator { columns, bits })
     }
 
     /// Bounds of the enclosing loops, and what they carry on, for all that the group's code has asked for.

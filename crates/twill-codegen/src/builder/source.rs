@@ -170,16 +170,50 @@ impl<'a> LoopFacts<'a> {
     /// Bytes that `cp.async` copies at least (PTX ISA, `cp.async`: 4, 8 or 16).
     const LEAST_COPIED: u64 = 4;
 
-    /// Whether `wgmma` does an MMA: 64 rows or a multiple of them, in elements of 16 bits.
+    /// Whether `wgmma` does an MMA: 64 rows or a multiple of them, in elements of 16 bits, or of 8 bits whose depth is contiguous in
+    /// shared memory (PTX ISA, `wgmma.mma_async`: only elements of 16 bits may be transposed).
     pub fn is_wgmma(&self, module: &Module, op: OpId) -> bool {
         let Some(tile) = self.tile_operation(op).filter(|o| matches!(o.kind, TileOpKind::Dot { .. })) else {
             return false;
         };
-        let left = tile.statements.last().and_then(|id| module.operation(*id).operands.first());
-        let is_half =
-            left.is_some_and(|left| matches!(module.type_of(*left).element(), Type::Float(kind) if kind.bits() == 16));
+        let operands = tile.statements.last().map(|id| module.operation(*id).operands.as_slice()).unwrap_or_default();
+        let &[left, right, ..] = operands else { return false };
+        let kinds = [left, right].map(|value| module.type_of(value).element().clone());
+        let is_of = match kinds {
+            [Type::Float(a), Type::Float(b)] if a.bits() == 16 && b.bits() == 16 => true,
+            [Type::Float(a), Type::Float(b)] if a.bits() == 8 && b.bits() == 8 => self.are_by_depth(module, left, right),
+            [Type::Integer(8), Type::Integer(8)] => self.are_by_depth(module, left, right),
+            _ => false,
+        };
         let rows = self.region(module, tile).extents.first().copied().unwrap_or(0);
-        is_half && rows > 0 && rows.is_multiple_of(hopper::MMA_ROWS)
+        is_of && rows > 0 && rows.is_multiple_of(hopper::MMA_ROWS)
+    }
+
+    /// Bits of an element of an MMA's operands.
+    pub fn mma_bits(&self, module: &Module, op: OpId) -> u32 {
+        let statement = self.tile_operation(op).and_then(|tile| tile.statements.last().copied());
+        let left = statement.and_then(|id| module.operation(id).operands.first().copied());
+        left.and_then(|left| module.type_of(left).element().scalar_bits()).unwrap_or(16)
+    }
+
+    /// Whether both operands' elements follow each other along the depth where they stand in shared memory.
+    fn are_by_depth(&self, module: &Module, left: ValueId, right: ValueId) -> bool {
+        self.contiguous_dimension(module, left) == Some(1) && self.contiguous_dimension(module, right) == Some(0)
+    }
+
+    /// The dimension along which a matrix is contiguous where it stands in shared memory; `None` where it does not come from a load.
+    fn contiguous_dimension(&self, module: &Module, value: ValueId) -> Option<usize> {
+        if let Some(producer) = self.producers.get(&value).and_then(|all| all.first())
+            && self.is_load(producer.op)
+        {
+            return Some(if self.is_turned(producer.op) { 0 } else { 1 });
+        }
+        let operation = module.operation(module.defining_operation(value)?);
+        match (operation.name.as_str(), operation.operands.as_slice()) {
+            ("tt.trans", [inner]) => self.contiguous_dimension(module, *inner).map(|d| 1 - d),
+            ("tt.descriptor_load", _) => Some(1),
+            _ => None,
+        }
     }
 
     /// Which carried value an argument of the body is.

@@ -170,7 +170,8 @@ impl Text<'_> {
         for (k, v) in group.variables.iter().enumerate() {
             let form = match v.form {
                 Form::Any => String::new(),
-                Form::Accumulator { columns } => format!(" accumulator({columns})"),
+                Form::Accumulator { columns, bits: 16 } => format!(" accumulator({columns})"),
+                Form::Accumulator { columns, bits } => format!(" accumulator({columns}) of {bits}"),
                 Form::LeftOperand { columns } => format!(" left_operand({columns})"),
                 Form::Neighbours { elements } => format!(" neighbours({elements})"),
                 Form::Pointers { dimension } => format!(" pointers({dimension})"),

@@ -289,6 +289,8 @@ pub enum Form {
     Accumulator {
         /// Columns of the result.
         columns: u64,
+        /// Bits of an element of its operands, which its depth depends on.
+        bits: u32,
     },
     /// As an MMA whose result has N columns reads its left operand.
     LeftOperand {

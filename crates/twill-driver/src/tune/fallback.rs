@@ -193,7 +193,7 @@ impl Attempts<'_> {
         let mut computing = best.lowered.program.groups.iter().filter(|group| group.name.starts_with("compute"));
         let (Some(group), None) = (computing.next(), computing.next()) else { return false };
         let is_wide = group.variables.iter().all(|variable| match variable.form {
-            Form::Accumulator { columns } => columns >= LEAST_COLUMNS,
+            Form::Accumulator { columns, .. } => columns >= LEAST_COLUMNS,
             _ => true,
         });
         let is_in_gluon = options.language == Language::Gluon && !rules::in_tensor_memory(self.source);

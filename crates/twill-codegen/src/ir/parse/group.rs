@@ -73,7 +73,8 @@ impl Reader<'_> {
             Ok(columns)
         };
         let form = if self.accept_word("accumulator") {
-            Form::Accumulator { columns: columns(self)? }
+            let columns = columns(self)?;
+            Form::Accumulator { columns, bits: if self.accept_word("of") { self.number()? } else { 16 } }
         } else if self.accept_word("left_operand") {
             Form::LeftOperand { columns: columns(self)? }
         } else if self.accept_word("neighbours") {

@@ -191,7 +191,7 @@ impl LoopBuilder<'_, '_> {
             Some((value, producer)) => {
                 let columns = producer.region.extents.last().copied().unwrap_or(8);
                 let form = if facts.is_wgmma(self.reader.lowering.module, op) {
-                    Form::Accumulator { columns }
+                    Form::Accumulator { columns, bits: facts.mma_bits(self.reader.lowering.module, op) }
                 } else {
                     Form::Any
                 };

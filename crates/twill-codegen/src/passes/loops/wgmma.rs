@@ -52,7 +52,8 @@ impl LoopBuilder<'_, '_> {
             Some(match value.kind {
                 ExpressionKind::Variable(v) => v,
                 _ => {
-                    let form = Form::Accumulator { columns: region.extents[1] };
+                    let bits = self.reader.lowering.loops[index].mma_bits(self.reader.lowering.module, op);
+                    let form = Form::Accumulator { columns: region.extents[1], bits };
                     let to = self.reader.group.variable("sum", &value.shape, value.element.clone(), form);
                     self.reader.group.act(Op::Let { to, value });
                     to
