@@ -405,8 +405,9 @@ impl<'a> Printer<'a> {
         let (sum, fresh) = match accumulator {
             Some(v) => (self.names.variable(v).to_owned(), ""),
             None => {
+                let is_integer = matches!(variable.element, Type::Integer(_));
                 let zero = Expression {
-                    kind: ExpressionKind::Float(0.0),
+                    kind: if is_integer { ExpressionKind::Integer(0) } else { ExpressionKind::Float(0.0) },
                     shape: variable.shape.clone(),
                     element: variable.element.clone(),
                 };
