@@ -95,6 +95,7 @@ fn loops_through_pointers_compute_what_they_say() {
         ("pointers/nearest", [true, true, true, true]),
         ("pointers/halves", [true, false, true, true]),
         ("pointers/precise", [true, true, false, true]),
+        ("pointers/held", [true, false, true, false]),
         // It is computed before the loop, and stored once.
         ("pointers/right", [true, true, true, true]),
     ] {
