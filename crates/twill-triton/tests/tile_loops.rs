@@ -77,8 +77,8 @@ fn values_that_move_through_carried_places_are_read_from_longer_ago() {
         lines,
         [
             "x.load = load tma : 128x64xf32",
-            "x.select = select x.load : 128x64xf32",
             "next = add next[-1], x.select[-2] : 128x64xf32",
+            "x.select = select x.load, x.load : 128x64xf32",
         ]
     );
 }
@@ -322,8 +322,8 @@ fn operations_that_nobody_listed_are_tile_operations() {
     let largest = "({ ^bb0(%l: f32, %ix: i32, %r: f32, %jx: i32): %b = arith.cmpf ogt, %l, %r : f32
         %t = arith.select %b, %l, %r : f32 %u = arith.select %b, %ix, %jx : i32 tt.reduce.return %t, %u : f32, i32 })";
     let body = format!(
-        "{LOAD} %s = \"tt.scan\"(%x) <{{axis = 1 : i32, reverse = false}}> {sum} : ({TILE}) -> {TILE}
-      %j = tt.join %s, %x : {TILE} -> tensor<128x64x2xf32>
+        "{LOAD} %y = \"tt.scan\"(%x) <{{axis = 1 : i32, reverse = false}}> {sum} : ({TILE}) -> {TILE}
+      %j = tt.join %y, %x : {TILE} -> tensor<128x64x2xf32>
       %lo, %hi = tt.split %j : tensor<128x64x2xf32> -> {TILE}
       %m:2 = \"tt.reduce\"(%lo, %step) <{{axis = 1 : i32}}> {largest} : ({TILE}, tensor<128x64xi32>) -> (tensor<128xf32>, tensor<128xi32>)
       %e = tt.expand_dims %m#0 {{axis = 1 : i32}} : tensor<128xf32> -> tensor<128x1xf32>
