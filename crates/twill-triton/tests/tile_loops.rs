@@ -318,21 +318,21 @@ fn a_loop_whose_rows_run_along_both_dimensions_is_not_cut() {
 
 #[test]
 fn operations_that_nobody_listed_are_tile_operations() {
-    let sum = "({ ^bb0(%l: f32, %r: f32): %t = arith.addf %l, %r : f32 tt.scan.return %t : f32 })";
-    let largest = "({ ^bb0(%l: f32, %ix: i32, %r: f32, %jx: i32): %b = arith.cmpf ogt, %l, %r : f32
-        %t = arith.select %b, %l, %r : f32 %u = arith.select %b, %ix, %jx : i32 tt.reduce.return %t, %u : f32, i32 })";
+    let sum = "({ ^bb0(%left: f32, %right: f32): %t = arith.addf %left, %right : f32 tt.scan.return %t : f32 })";
+    let largest = "({ ^bb0(%left: f32, %ix: i32, %right: f32, %jx: i32): %b = arith.cmpf ogt, %left, %right : f32
+        %t = arith.select %b, %left, %right : f32 %u = arith.select %b, %ix, %jx : i32 tt.reduce.return %t, %u : f32, i32 })";
     let body = format!(
         "{LOAD} %y = \"tt.scan\"(%x) <{{axis = 1 : i32, reverse = false}}> {sum} : ({TILE}) -> {TILE}
       %j = tt.join %y, %x : {TILE} -> tensor<128x64x2xf32>
       %lo, %hi = tt.split %j : tensor<128x64x2xf32> -> {TILE}
       %m:2 = \"tt.reduce\"(%lo, %step) <{{axis = 1 : i32}}> {largest} : ({TILE}, tensor<128x64xi32>) -> (tensor<128xf32>, tensor<128xi32>)
       %e = tt.expand_dims %m#0 {{axis = 1 : i32}} : tensor<128xf32> -> tensor<128x1xf32>
-      %w = tt.broadcast %e : tensor<128x1xf32> -> {TILE}
+      %wide = tt.broadcast %e : tensor<128x1xf32> -> {TILE}
       %f1 = arith.sitofp %m#1 : tensor<128xi32> to tensor<128xf32>
       %e1 = tt.expand_dims %f1 {{axis = 1 : i32}} : tensor<128xf32> -> tensor<128x1xf32>
-      %w1 = tt.broadcast %e1 : tensor<128x1xf32> -> {TILE}
-      %h = arith.mulf %hi, %w : {TILE}
-      %q = arith.addf %h, %w1 : {TILE}"
+      %wide1 = tt.broadcast %e1 : tensor<128x1xf32> -> {TILE}
+      %h = arith.mulf %hi, %wide : {TILE}
+      %q = arith.addf %h, %wide1 : {TILE}"
     );
     let whole = only_loop("%acc = %zero", &body, &format!("%q : {TILE}"));
     let labels: Vec<&str> = whole.operations().iter().map(|op| op.label()).collect();
