@@ -384,6 +384,7 @@ VARIANTS = [
     pointers("nearest", BLOCK=64),
     pointers("halves", BLOCK=64),
     pointers("precise", BLOCK=64),
+    pointers("held", BLOCK=64),
 ]
 
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use twill_codegen::ir::{Expression, ExpressionKind};
 use twill_codegen::ir::{Form, Group, VariableId};
-use twill_codegen::ir::{Op, Opaque, visit};
+use twill_codegen::ir::{Node, Op, Opaque, visit};
 
 /// A layout, as Triton tells them apart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -117,7 +117,7 @@ pub(crate) fn of_other_variables(group: &Group, reach: Reach, chosen: &[Option<L
                 }
             });
         }
-        if layouts == before {
+        if layouts == before && !place_opaque(group, &mut layouts) {
             return block_loads(group, layouts);
         }
     }
@@ -181,10 +181,34 @@ fn of_opaque(operation: &Opaque, operands: &[Expression], layouts: &[Option<Layo
     }
 }
 
-/// Tiles that are loaded through pointers, or that operations make which no pass has a rule for, and have no other layout get a
-/// blocked one.
-fn block_loads(group: &Group, mut layouts: Vec<Option<Layout>>) -> Vec<Option<Layout>> {
+/// Gives what operations make which no pass has a rule for, and nothing else decides about, a layout; whether any had none.
+fn place_opaque(group: &Group, layouts: &mut [Option<Layout>]) -> bool {
+    let variable = |id: &VariableId| &group.variables[id.index()];
     let mut changed = false;
+    let mut place = |results: &[VariableId], layout: &dyn Fn(&VariableId) -> Layout| {
+        for to in results.iter().filter(|to| !variable(to).shape.is_empty()) {
+            changed |= layouts[to.index()].is_none();
+            layouts[to.index()].get_or_insert_with(|| layout(to));
+        }
+    };
+    // Outside of loops what is only seen in another shape stays where it is.
+    for node in &group.body {
+        if let Node::Op(Op::Opaque { operation, results, .. }, _) = node
+            && matches!(operation.name.as_str(), "tt.reshape" | "tt.join" | "tt.split")
+        {
+            place(results, &|to| Layout::Like(variable(to).name.clone()));
+        }
+    }
+    visit(&group.body, &mut |op| {
+        if let Op::Opaque { results, .. } = op {
+            place(results, &|to| Layout::of_shape(&variable(to).shape, group.warps));
+        }
+    });
+    changed
+}
+
+/// Tiles that are loaded through pointers and have no other layout get a blocked one.
+fn block_loads(group: &Group, mut layouts: Vec<Option<Layout>>) -> Vec<Option<Layout>> {
     visit(&group.body, &mut |op| {
         if let Op::Let { to, value } = op
             && layouts[to.index()].is_none()
@@ -192,14 +216,6 @@ fn block_loads(group: &Group, mut layouts: Vec<Option<Layout>>) -> Vec<Option<La
             && has_load(value)
         {
             layouts[to.index()] = Some(Layout::of_shape(&value.shape, group.warps));
-            changed = true;
-        }
-        if let Op::Opaque { results, .. } = op {
-            for to in results.iter().filter(|to| !group.variables[to.index()].shape.is_empty()) {
-                let known = &mut layouts[to.index()];
-                *known =
-                    known.clone().or_else(|| Some(Layout::of_shape(&group.variables[to.index()].shape, group.warps)));
-            }
         }
     });
     layouts

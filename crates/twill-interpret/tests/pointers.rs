@@ -31,8 +31,8 @@ const ELEMENTS: usize = 64 * 64 * 16;
 /// A call of such a kernel, with numbers of which all products and sums are exact.
 fn call(is_bytes: bool, n: i64) -> (Launch, Memory) {
     let mut random = SplitMix64::new(n as u64);
-    let scalars =
-        [("n", n), ("stride", 3)].map(|(name, value)| (name, Argument::Scalar(Rc::new(Tile::integer(value)))));
+    let scalars = [("n", n), ("stride", 3), ("last", n)]
+        .map(|(name, value)| (name, Argument::Scalar(Rc::new(Tile::integer(value)))));
     let mut arguments: HashMap<String, Argument> = scalars.into_iter().map(|(name, a)| (name.to_owned(), a)).collect();
     let mut memory = Memory::default();
     for (k, name) in ["x_ptr", "y_ptr", "out_ptr"].into_iter().enumerate() {
@@ -86,6 +86,7 @@ fn loops_through_pointers_compute_what_they_say() {
         ("pointers/bytes", [true, false, true, false]),
         ("pointers/parts", [true, false, true, false]),
         ("pointers/around", [true, false, true, true]),
+        ("pointers/held", [true, false, true, false]),
         ("loops/persistent", [true, false, true, false]),
         ("loops/carrying", [true, false, true, false]),
         ("loops/deep", [true, false, true, false]),

@@ -1,6 +1,7 @@
 //! From a module of TTIR to a kernel's loops of tile operations.
 
 mod affine;
+mod carried_loads;
 mod dimensions;
 mod early_returns;
 mod extract;
@@ -60,6 +61,7 @@ impl Kernel {
         let module = if_conversion::if_converted(module, function);
         let module = masked_loads::with_zeros(module, function);
         let module = single_results::split(module, function);
+        let module = carried_loads::through_registers(module, function);
         let module = match step {
             Some(step) => crate::retile_loop::with_step(module, function, step)?,
             None => module,

@@ -72,7 +72,15 @@ fn values_that_move_through_carried_places_are_read_from_longer_ago() {
     let carried = "%old = %zero, %older = %zero, %sum = %zero";
     let body = format!("{LOAD} %next = arith.addf %sum, %older : {TILE}");
     let lines = listing(carried, &body, &format!("%x, %old, %next : {TILE}, {TILE}, {TILE}"));
-    assert_eq!(lines, ["x = load tma : 128x64xf32", "next = add next[-1], x[-2] : 128x64xf32"]);
+    // A loaded tile is carried in registers.
+    assert_eq!(
+        lines,
+        [
+            "x.load = load tma : 128x64xf32",
+            "next = add next[-1], x.select[-2] : 128x64xf32",
+            "x.select = select x.load, x.load : 128x64xf32",
+        ]
+    );
 }
 
 #[test]
@@ -306,6 +314,40 @@ fn a_loop_whose_rows_run_along_both_dimensions_is_not_cut() {
         error.to_string(),
         "loop `k` has no dimension that it can be cut along: the rows run along two dimensions of `o`; ask for 1 sub-tile"
     );
+}
+
+#[test]
+fn operations_that_nobody_listed_are_tile_operations() {
+    let sum = "({ ^bb0(%left: f32, %right: f32): %t = arith.addf %left, %right : f32 tt.scan.return %t : f32 })";
+    let largest = "({ ^bb0(%left: f32, %ix: i32, %right: f32, %jx: i32): %b = arith.cmpf ogt, %left, %right : f32
+        %t = arith.select %b, %left, %right : f32 %u = arith.select %b, %ix, %jx : i32 tt.reduce.return %t, %u : f32, i32 })";
+    let body = format!(
+        "{LOAD} %y = \"tt.scan\"(%x) <{{axis = 1 : i32, reverse = false}}> {sum} : ({TILE}) -> {TILE}
+      %j = tt.join %y, %x : {TILE} -> tensor<128x64x2xf32>
+      %lo, %hi = tt.split %j : tensor<128x64x2xf32> -> {TILE}
+      %m:2 = \"tt.reduce\"(%lo, %step) <{{axis = 1 : i32}}> {largest} : ({TILE}, tensor<128x64xi32>) -> (tensor<128xf32>, tensor<128xi32>)
+      %e = tt.expand_dims %m#0 {{axis = 1 : i32}} : tensor<128xf32> -> tensor<128x1xf32>
+      %wide = tt.broadcast %e : tensor<128x1xf32> -> {TILE}
+      %f1 = arith.sitofp %m#1 : tensor<128xi32> to tensor<128xf32>
+      %e1 = tt.expand_dims %f1 {{axis = 1 : i32}} : tensor<128xf32> -> tensor<128x1xf32>
+      %wide1 = tt.broadcast %e1 : tensor<128x1xf32> -> {TILE}
+      %h = arith.mulf %hi, %wide : {TILE}
+      %q = arith.addf %h, %wide1 : {TILE}"
+    );
+    let whole = only_loop("%acc = %zero", &body, &format!("%q : {TILE}"));
+    let labels: Vec<&str> = whole.operations().iter().map(|op| op.label()).collect();
+    // Of operations with two results, one for each.
+    assert_eq!(
+        labels,
+        ["load", "scan", "join", "split", "split", "reduce", "reduce", "convert", "multiply", "add"],
+        "{whole}"
+    );
+    // They work along other dimensions than the rows.
+    let cut = sub_tile(&whole, 2).unwrap();
+    assert_eq!(cut.operations().len(), 2 * whole.operations().len());
+    let options = Options { sub_tiles: Some(2), ..Options::default() };
+    let graph = lower(&whole, &Machine::load("h100").unwrap(), &options).unwrap();
+    assert!(graph.operations().iter().filter(|op| op.kind == "join").all(|op| op.latency > Cycles(1)));
 }
 
 #[test]

@@ -55,7 +55,7 @@ impl Names<'_> {
         };
         match iteration {
             Iteration::Absolute(n) => n.to_string(),
-            Iteration::Current(n) => with("i", n),
+            Iteration::Current(n) => with(&super::names::induction(index), n),
             Iteration::End(n) => with(trips, n),
         }
     }

@@ -130,7 +130,8 @@ impl<'a> Printer<'a> {
                 Node::Op(op, note) => self.op(depth, op, note),
                 Node::PipelinedLoop { index, first, body } => {
                     let trips = self.trips(*index);
-                    self.line(depth, &format!("for i in range({first}, {trips}):"), "steady state");
+                    let number = super::names::induction(*index);
+                    self.line(depth, &format!("for {number} in range({first}, {trips}):"), "steady state");
                     self.is_short_of_registers = tensor_memory::is_short_of_registers(self.kernel, self.group, body);
                     if self.is_short_of_registers {
                         self.line(depth + 1, tensor_memory::NO_SLOT, "");
@@ -258,7 +259,7 @@ impl<'a> Printer<'a> {
                     // Functions of all groups stand next to each other.
                     let of_group =
                         if self.kernel.groups.len() > 1 { format!("{}_", self.group.name) } else { String::new() };
-                    combine = format!("{of_group}combine_{}", self.functions.len());
+                    combine = format!("combine_{of_group}{}", self.functions.len());
                     self.functions.push(super::opaque::combine_function(&combine, region));
                 }
                 super::opaque::statement(&self.names, operation, operands, results, &combine)

@@ -39,3 +39,8 @@ pub(super) fn literal(text: &str) -> String {
     }
     quoted + "\""
 }
+
+/// The variable that counts a pipelined loop's iterations. Those of two loops may have different types, and a name has one.
+pub(super) fn induction(index: usize) -> String {
+    if index == 0 { "i".into() } else { format!("iteration_{index}") }
+}

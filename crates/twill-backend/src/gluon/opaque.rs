@@ -174,6 +174,7 @@ pub(super) fn statement(
     let layout_of = |k: usize| results.get(k).and_then(|v| names.layouts[v.index()].clone());
     // The result in the layout of its variable.
     let converted = |k: usize, text: String| match layout_of(k) {
+        Some(Layout::Like(own)) if own == to[k] => format!("{} = {text}", to[k]),
         Some(layout) => format!("{} = gl.convert_layout({text}, {})", to[k], names.layout(&layout)),
         None => format!("{} = {text}", to[k]),
     };
@@ -247,7 +248,8 @@ pub(super) fn statement(
             let Some(x) = operands.first() else { return unknown(operation) };
             let layout = pairs(&x.shape, names.group.warps);
             let mut text = format!("{} = gl.split({})", to.join(", "), names.tile(x, &layout));
-            for (k, name) in to.iter().enumerate().filter(|(k, _)| layout_of(*k).is_some()) {
+            let is_own = |k: usize| layout_of(k).is_none_or(|layout| layout == Layout::Like(to[k].to_owned()));
+            for (k, name) in to.iter().enumerate().filter(|(k, _)| !is_own(*k)) {
                 let _ = write!(text, "\n{}", converted(k, (*name).to_owned()));
             }
             text

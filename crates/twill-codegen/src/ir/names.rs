@@ -38,6 +38,7 @@ const RESERVED: &[&str] = &[
     "broadcast_to",
     "elementwise",
     "bitcast",
+    "unsplat",
     "clamp_nan",
     "atomic",
     "compare_and_swap",
@@ -139,6 +140,7 @@ pub fn is_reserved(name: &str) -> bool {
         || KEYWORDS.contains(&name)
         || name.starts_with("program_")
         || name.starts_with("combine_")
+        || name.starts_with("iteration_")
         || name.starts_with("programs_")
 }
 

@@ -1,0 +1,60 @@
+//! Loaded tiles that a loop carries to its next iteration: they go through registers.
+//!
+//! A loaded tile stands in the slot of its iteration; what the first iteration finds in its place is in none. So the value that is
+//! carried becomes a selection of the tile, which computes nothing.
+
+use crate::kernel::views;
+use crate::mlir::{Attribute, Module, NewOperation, OperationId, Type, ValueId};
+use crate::operations::{Memory, memory};
+
+/// The module with no loop of a function yielding what it loads.
+pub(crate) fn through_registers(mut module: Module, function: OperationId) -> Module {
+    let mut changed = false;
+    let ends: Vec<(OperationId, Vec<ValueId>)> =
+        module.for_loops(function).map(|parts| (parts.terminator, parts.yielded.to_vec())).collect();
+    for (end, yielded) in ends {
+        for (k, value) in yielded.into_iter().enumerate() {
+            if !is_loaded(&module, end, value) {
+                continue;
+            }
+            let bit = NewOperation {
+                name: "arith.constant",
+                operands: Vec::new(),
+                attributes: vec![("value", Attribute::Bool(true))],
+                result: (Type::Integer(1), "always"),
+                like: end,
+            };
+            let always = module.insert_before(end, bit);
+            let (kind, name) = (module.type_of(value).clone(), module.value(value).name.clone());
+            let operands = vec![always, value, value];
+            let same = NewOperation {
+                name: "arith.select",
+                operands,
+                attributes: Vec::new(),
+                result: (kind, &name),
+                like: end,
+            };
+            let same = module.insert_before(end, same);
+            module.set_operand(end, k, same);
+            changed = true;
+        }
+    }
+    if changed {
+        module.number_uses();
+    }
+    module
+}
+
+/// Whether a value is a tile that the loop with this end loads, however it is seen.
+fn is_loaded(module: &Module, end: OperationId, value: ValueId) -> bool {
+    let Some(id) = module.defining_operation(value) else { return false };
+    let operation = module.operation(id);
+    if !module.type_of(value).is_tensor() || operation.block != module.operation(end).block {
+        return false;
+    }
+    match (memory(&operation.name), views::viewed(operation)) {
+        (Some(Memory::Load { .. }), _) => true,
+        (None, Some(k)) => operation.operands.get(k).is_some_and(|of| is_loaded(module, end, *of)),
+        _ => false,
+    }
+}
