@@ -56,13 +56,15 @@ const LADDER: [Rung; 10] = [
         },
         again: Again::Code,
     },
-    // Where one costs nothing, ptxas adds none where it does.
+    // Where one costs nothing, ptxas adds none where it does, and sees that values are there.
     Rung {
         condition: |attempts| {
             let Attempts { options, tried, best, .. } = attempts;
             let may =
                 options.language == Language::Gluon && !(options.shares.completed_carried || tried.completed_carried);
-            may && best.assembly.as_ref().is_some_and(|assembly| assembly.count("added_wait") > 0)
+            may && ["added_wait", "serialised"]
+                .iter()
+                .any(|kind| best.assembly.iter().any(|assembly| assembly.count(kind) > 0))
         },
         change: |attempts| attempts.options.shares.completed_carried = true,
         note: |_| "iterations begin with a wait for MMAs".into(),
@@ -269,7 +271,7 @@ pub(super) fn assembled(
     let mut attempts = Attempts { source, best, options, limits, tried: GroupShares::default(), granted };
     // Those that take no search are few, and not counted.
     let (mut number, mut searched) = (made, made);
-    while !session.is_stopped() {
+    while !session.is_stopped() && number < most.max(THRESHOLDS.assembled) {
         // Where smaller buffers do not help, the kernel is scheduled again in any case, with less shared memory.
         let is_too_large = Oversized::of(&attempts.best).is_some();
         let is_short = attempts.best.is_short_of_registers();
