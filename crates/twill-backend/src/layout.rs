@@ -118,7 +118,7 @@ pub(crate) fn of_other_variables(group: &Group, reach: Reach, chosen: &[Option<L
             });
         }
         if layouts == before && !place_opaque(group, &mut layouts) {
-            return block_loads(group, layouts);
+            return hold_changing(group, block_loads(group, layouts));
         }
     }
 }
@@ -205,6 +205,52 @@ fn place_opaque(group: &Group, layouts: &mut [Option<Layout>]) -> bool {
         }
     });
     changed
+}
+
+/// Tiles that change, and those that are computed of what changes, are held: computed anew where they are used, they would be
+/// others.
+fn hold_changing(group: &Group, mut layouts: Vec<Option<Layout>>) -> Vec<Option<Layout>> {
+    let mut made = vec![0; group.variables.len()];
+    visit(&group.body, &mut |op| {
+        if let Op::Let { to, .. } | Op::Copy { to, .. } = op {
+            made[to.index()] += 1;
+        }
+    });
+    let mut changing = vec![false; group.variables.len()];
+    visit_pipelined(&group.body, &mut |op| {
+        if let Op::Let { to, .. } | Op::Copy { to, .. } = op {
+            changing[to.index()] |= made[to.index()] > 1;
+        }
+    });
+    loop {
+        let before = changing.clone();
+        visit_pipelined(&group.body, &mut |op| {
+            if let Op::Let { to, value } = op {
+                let mut reads = false;
+                value.walk(&mut |e| reads |= matches!(e.kind, ExpressionKind::Variable(id) if changing[id.index()]));
+                changing[to.index()] |= reads;
+            }
+        });
+        if changing == before {
+            break;
+        }
+    }
+    for (k, variable) in group.variables.iter().enumerate() {
+        if changing[k] && layouts[k].is_none() && !variable.shape.is_empty() {
+            layouts[k] = Some(Layout::of_shape(&variable.shape, group.warps));
+        }
+    }
+    layouts
+}
+
+/// Calls it for every operation in pipelined loops.
+fn visit_pipelined(nodes: &[Node], f: &mut impl FnMut(&Op)) {
+    for node in nodes {
+        match node {
+            Node::PipelinedLoop { body, .. } => visit(body, f),
+            _ => node.blocks().into_iter().for_each(|block| visit_pipelined(block, f)),
+        }
+    }
 }
 
 /// Tiles that are loaded through pointers and have no other layout get a blocked one.

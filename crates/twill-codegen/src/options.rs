@@ -43,7 +43,7 @@ pub struct GroupShares {
     pub compute_warps: Option<u32>,
     /// What is computed before the loops and is a left operand in them is stored to shared memory once, and takes no registers.
     pub operands_in_memory: bool,
-    /// Iterations begin with a wait for results of the one before that threads read while MMAs run.
+    /// Iterations begin with a wait for results of the one before that threads read.
     pub completed_carried: bool,
     /// Registers a thread of the group that loads, as far as groups that compute can spare them.
     pub loading_registers: Option<u32>,

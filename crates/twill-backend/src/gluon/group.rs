@@ -15,6 +15,7 @@ use twill_codegen::ir::{BarrierId, CursorId};
 use twill_codegen::ir::{Expression, ExpressionKind};
 use twill_codegen::ir::{Group, Operand, VariableId, WarpProgram};
 use twill_codegen::ir::{Node, Note, Op};
+use twill_triton::mlir::Type;
 
 /// Gluon uses the named barriers below for its own.
 const FIRST_NAMED: u32 = 8;

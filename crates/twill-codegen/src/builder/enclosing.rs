@@ -141,7 +141,10 @@ impl<'a> KernelBuilder<'a> {
         if block == self.module.body(self.kernel.function()) {
             return Some(0);
         }
-        self.enclosing.iter().position(|l| Some(l.body) == block || l.head() == block && block.is_some()).map(|at| at + 1)
+        self.enclosing
+            .iter()
+            .position(|l| Some(l.body) == block || l.head() == block && block.is_some())
+            .map(|at| at + 1)
     }
 
     /// The blocks around the pipelined loops, the kernel's first.
@@ -171,7 +174,9 @@ impl<'a> KernelBuilder<'a> {
                     let [lower, upper, step] = [lower, upper, step].map(Expression::clone);
                     Node::For { variable, lower, upper, step, body }
                 }
-                ([condition], _) => Node::While { before: around.condition.clone(), condition: condition.clone(), body },
+                ([condition], _) => {
+                    Node::While { before: around.condition.clone(), condition: condition.clone(), body }
+                }
                 // Before the group's code is whole.
                 _ => Node::While { before: Vec::new(), condition: Expression::integer(0), body },
             });
@@ -261,7 +266,9 @@ impl Reader<'_, '_> {
         let scope = self.group.scope;
         for at in 0..self.lowering.enclosing.len() {
             match self.lowering.enclosing[at].kind {
-                Kind::For { induction, .. } if induction == value && at < depth => return Some(Ok(self.induction(at, value))),
+                Kind::For { induction, .. } if induction == value && at < depth => {
+                    return Some(Ok(self.induction(at, value)));
+                }
                 Kind::While { passed, arguments, .. } if at < depth => {
                     if let Some(k) = arguments.iter().position(|argument| *argument == value) {
                         return Some(self.value(passed[k], region, None, None));

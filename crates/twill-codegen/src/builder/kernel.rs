@@ -1,7 +1,7 @@
 //! What all groups of a kernel have in common while their programs are made.
 
-use crate::builder::enclosing::{EnclosingLoop, loops_around};
 use crate::builder::declarations::{loop_of_program, parameters};
+use crate::builder::enclosing::{EnclosingLoop, loops_around};
 use crate::builder::group::GroupBuilder;
 use crate::builder::planned::{Export, InvariantTile, LoopStorage, PingPong, ResultBarriers};
 use crate::builder::source::{LoopFacts, ScheduledLoop};

@@ -1,7 +1,7 @@
 //! From a value of the TTIR and the part of it that is wanted to an expression over what the group holds.
 
-use crate::builder::group::{GroupBuilder, iterations_before, shifted};
 use crate::builder::enclosing::Scope;
+use crate::builder::group::{GroupBuilder, iterations_before, shifted};
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::transcribed::is_structured;
 use crate::error::{Error, ONE_SUB_TILE};

@@ -42,7 +42,8 @@ impl WarpProgram {
     }
 
     /// Bytes through which tiles change their layout: with tensor memory, what groups hand to each other comes in another
-    /// layout than it is needed in. More was never taken, on Hopper what is known after assembling alone is taken into account then.
+    /// layout than it is needed in. More was never taken. On Hopper it is known when
+    /// the kernel is assembled.
     fn scratch_bytes(&self) -> u64 {
         let handed_off = self.buffers.iter().filter(|b| b.plain && !b.is_tensor());
         let bytes = handed_off.map(|b| (b.bytes() / u64::from(b.slots.max(1))).min(SCRATCH)).sum();

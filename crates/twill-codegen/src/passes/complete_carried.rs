@@ -1,7 +1,8 @@
 //! Results of MMAs of the iteration before.
 //!
-//! ptxas does not see that what was waited for in one iteration is there in the next: where threads read it while another MMA runs,
-//! it adds a wait for that one (C7517). A wait at the beginning of an iteration, when nothing runs, takes no time and tells it.
+//! ptxas does not see that what was waited for in one iteration is there in the next: where threads read it while another MMA runs
+//! (the compiler moves reads under MMAs), it adds a wait for that one (C7517), or has all MMAs run one by one (C7514). A wait at the
+//! beginning of an iteration, when nothing runs, takes no time and tells it.
 
 use crate::builder::kernel::KernelBuilder;
 use crate::error::Error;
@@ -10,7 +11,7 @@ use crate::ir::{Expression, ExpressionKind, Node, Note, Op, VariableId, within};
 /// The pass.
 ///
 /// Before: the groups are complete. After: where it is asked for and no MMA runs from one iteration to the next, an iteration begins
-/// with a wait that names the results of the one before that threads read while an MMA of this one runs.
+/// with a wait that names the results of the one before that threads read.
 pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
     if builder.options.shares.completed_carried {
         builder.program.groups.iter_mut().for_each(|group| complete(&mut group.body));
@@ -31,7 +32,7 @@ fn complete(nodes: &mut [Node]) {
     }
 }
 
-/// Results of the iteration before that threads read after the first MMA of this one; none where MMAs run on at its end.
+/// Results of the iteration before that threads read in this one; none where MMAs run on at its end.
 fn carried(body: &[Node]) -> Vec<VariableId> {
     let ops = || body.iter().filter_map(|node| if let Node::Op(op, _) = node { Some(op) } else { None });
     let results: Vec<VariableId> =
@@ -42,12 +43,11 @@ fn carried(body: &[Node]) -> Vec<VariableId> {
         _ => None,
     });
     let mut carried: Vec<VariableId> = Vec::new();
-    let (mut made, mut runs) = (Vec::new(), false);
+    let mut made = Vec::new();
     for op in ops().filter(|_| is_over == Some(true)) {
         let mut reads = |e: &Expression| {
             e.walk(&mut |e| {
                 if let ExpressionKind::Variable(id) = e.kind
-                    && runs
                     && results.contains(&id)
                     && !made.contains(&id)
                     && !carried.contains(&id)
@@ -62,11 +62,7 @@ fn carried(body: &[Node]) -> Vec<VariableId> {
                 made.push(*to);
             }
             Op::LocalStore { value, .. } => reads(value),
-            Op::Wgmma { to, .. } => {
-                made.push(*to);
-                runs = true;
-            }
-            Op::Copy { to, .. } => made.push(*to),
+            Op::Wgmma { to, .. } | Op::Copy { to, .. } => made.push(*to),
             _ => {}
         }
     }
@@ -100,12 +96,12 @@ mod tests {
     }
 
     #[test]
-    fn what_threads_read_of_the_iteration_before_while_an_mma_runs_is_named() {
+    fn what_threads_read_of_the_iteration_before_is_named() {
         // The second result is read before it is made again; the first after that.
         let body = [mma(0), set(5, 1), wait(0), set(6, 0), mma(1), wait(0)];
         assert_eq!(carried(&body), [VariableId::at(1)]);
-        // Read before the first MMA.
-        assert_eq!(carried(&[set(5, 1), mma(0), mma(1), wait(0)]), []);
+        // Nothing of it: what this one makes, and what MMAs alone add to.
+        assert_eq!(carried(&[mma(0), wait(0), set(5, 0), mma(1), wait(0)]), []);
         // The last MMA runs on: a wait would take time.
         assert_eq!(carried(&[mma(0), set(5, 1), wait(0), mma(1), wait(1)]), []);
     }

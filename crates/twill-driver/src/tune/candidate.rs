@@ -160,7 +160,8 @@ impl Candidate {
 
     /// Warp groups of it that compute.
     pub(super) fn compute_groups(&self) -> u32 {
-        let groups = self.lowered.program.groups.iter().filter(|group| group.warps >= 4);
+        // Groups that copy have four warps as well.
+        let groups = self.lowered.program.groups.iter().filter(|group| group.name != "load" && group.warps >= 4);
         saturate(groups.count())
     }
 }

@@ -8,7 +8,6 @@ use super::scratch::Oversized;
 use super::thresholds::THRESHOLDS;
 use super::{CompileOptions, Language, rules, variants};
 use crate::{Error, Limits, Request, Session, Source};
-use twill_backend::package::Assembly;
 use twill_codegen::GroupShares;
 use twill_codegen::ir::Form;
 use twill_exact::{Budget, SearchOptions};
@@ -57,14 +56,14 @@ const LADDER: [Rung; 10] = [
         },
         again: Again::Code,
     },
-    // Where one costs nothing, ptxas adds none where it does.
+    // Where one costs nothing, ptxas adds none where it does, and sees that values are there.
     Rung {
         condition: |attempts| {
             let Attempts { options, tried, best, .. } = attempts;
             let may =
                 options.language == Language::Gluon && !(options.shares.completed_carried || tried.completed_carried);
-            let waits = |assembly: &Assembly| assembly.count("added_wait") + assembly.count("early_use");
-            may && best.assembly.as_ref().is_some_and(|assembly| waits(assembly) > 0)
+            let has = |kind: &&str| best.assembly.as_ref().is_some_and(|assembly| assembly.count(kind) > 0);
+            may && ["added_wait", "serialised", "early_use"].iter().any(has)
         },
         change: |attempts| attempts.options.shares.completed_carried = true,
         note: |_| "iterations begin with a wait for MMAs".into(),
@@ -271,7 +270,7 @@ pub(super) fn assembled(
     let mut attempts = Attempts { source, best, options, limits, tried: GroupShares::default(), granted };
     // Those that take no search are few, and not counted.
     let (mut number, mut searched) = (made, made);
-    while !session.is_stopped() {
+    while !session.is_stopped() && number < most.max(THRESHOLDS.assembled) {
         // Where smaller buffers do not help, the kernel is scheduled again in any case, with less shared memory.
         let is_too_large = Oversized::of(&attempts.best).is_some();
         let is_short = attempts.best.is_short_of_registers();

@@ -60,7 +60,8 @@ pub(crate) fn options(
     let even = !grows || matches!(order, TileOrder::Lpt { even_in_pairs: true, .. });
     // MMA batches need the registers that a loop over tiles takes: 2.5 % in attention backward.
     let pays = even && !in_tensor_memory && (!mma_batches || requested.wave_sync);
-    let persistent = requested.persistent.unwrap_or(pays && !source.kernel.returns_early() && !source.kernel.is_nested());
+    let persistent =
+        requested.persistent.unwrap_or(pays && !source.kernel.returns_early() && !source.kernel.is_nested());
     let whole = Options {
         persistent,
         order,

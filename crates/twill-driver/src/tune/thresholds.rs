@@ -9,6 +9,8 @@ pub(crate) struct Thresholds {
     pub(crate) later_work: u64,
     /// Work for each search for a schedule with padded latencies or MMA batches, in units. A choice: a few seconds.
     pub(crate) padded_work: u64,
+    /// Kernels that are assembled for want of registers, at most. A choice: each takes 2 to 15 s.
+    pub(crate) assembled: u32,
     /// Searches with less shared memory if the best schedule takes too much of it. A choice.
     pub(crate) smaller: u32,
     /// Added latency of the tensor core, in the order in which it is tried: fractions of the 512 cycles of an MMA. Source:
@@ -52,6 +54,7 @@ pub(crate) struct Thresholds {
 pub(crate) const THRESHOLDS: Thresholds = Thresholds {
     later_work: 20_000_000,
     padded_work: 4_000_000,
+    assembled: 6,
     smaller: 3,
     later: [Cycles(64), Cycles(128), Cycles(192), Cycles(256)],
     latest: Cycles(320),

@@ -16,8 +16,8 @@ use crate::ir::names;
 use crate::ir::{MemoryValue, Slot, SlotValue};
 use crate::ir::{Node, Note, Op};
 use twill_graph::GroupRole;
-use twill_triton::mlir::BlockId;
 use twill_graph::narrow;
+use twill_triton::mlir::BlockId;
 
 /// The pass: what the groups that compute do after the loops.
 ///
@@ -116,11 +116,7 @@ fn stores_and_releases(lowering: &mut KernelBuilder<'_>, builder: &mut GroupBuil
 }
 
 /// A group's parts of the stores of a block.
-fn stores_of(
-    lowering: &mut KernelBuilder<'_>,
-    builder: &mut GroupBuilder,
-    block: BlockId,
-) -> Result<Vec<Node>, Error> {
+fn stores_of(lowering: &mut KernelBuilder<'_>, builder: &mut GroupBuilder, block: BlockId) -> Result<Vec<Node>, Error> {
     let mut stores = Vec::new();
     for id in lowering.module.block(block).operations.clone() {
         let own = builder.id;

@@ -26,8 +26,8 @@ use crate::ir::{Node, Note, Op};
 use crate::passes::steps::program::{Barrier, Block, BufferId as LoopBufferId, GroupSteps, Iteration, Step};
 use expansion::{Expansion, carried_in_registers};
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use twill_graph::{GroupRole, OpId};
 use twill_graph::saturate;
+use twill_graph::{GroupRole, OpId};
 use twill_triton::mlir::{ForLoop, Module};
 
 /// Adds a loop to a group's program.
@@ -64,7 +64,11 @@ pub(crate) fn add_loop(lowering: &mut KernelBuilder<'_>, group: &mut GroupBuilde
 }
 
 /// Numbers that the loop computes from iteration to iteration, and that are read after it.
-fn results_that_are_read(lowering: &mut KernelBuilder<'_>, group: &mut GroupBuilder, index: usize) -> Vec<RecurrenceKey> {
+fn results_that_are_read(
+    lowering: &mut KernelBuilder<'_>,
+    group: &mut GroupBuilder,
+    index: usize,
+) -> Vec<RecurrenceKey> {
     let parts = lowering.loops[index].parts;
     let module = lowering.module;
     let computes = lowering.role(group.id) == GroupRole::Compute;
