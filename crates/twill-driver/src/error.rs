@@ -95,7 +95,9 @@ pub enum Error {
         why: String,
     },
     /// The machine code of every kernel that was tried is unusable.
-    #[error("{input}: no machine code of the kernel can run: {why}\nNothing was written; ask for another schedule (--schedule, --sub-tiles)")]
+    #[error(
+        "{input}: no machine code of the kernel can run: {why}\nNothing was written; ask for another schedule (--schedule, --sub-tiles)"
+    )]
     MachineCode {
         /// The input.
         input: String,

@@ -49,7 +49,8 @@ impl Layout {
                 256 / bits.max(&8)
             ),
             Layout::LeftOperand { columns, bits } => {
-                let (width, parent) = (32 / bits.max(&1), Layout::Accumulator { columns: *columns, bits: *bits }.name());
+                let (width, parent) =
+                    (32 / bits.max(&1), Layout::Accumulator { columns: *columns, bits: *bits }.name());
                 format!("gl.DotOperandLayout(operand_index=0, parent={parent}.value, k_width={width})")
             }
             Layout::Slice(..) | Layout::Like(_) => self.name(),

@@ -165,8 +165,8 @@ fn what_cannot_be_generated_is_refused_and_nothing_is_written() {
     refused(1, &["toy-attention"], "it is a loop graph; code is generated from a kernel in TTIR");
     refused(1, &["absent.ttir"], "absent.ttir");
     refused(1, &[&attention, "--ring-depth", "8"], "bytes of shared memory and there are 232,448");
-    let nested = example("fixtures/nested_loops");
-    refused(1, &[&nested, "--emit", "cuda"], "code generation does not know branches and other loops");
+    let unbounded = example("fixtures/in_order/while_loop");
+    refused(1, &[&unbounded, "--emit", "cuda"], "no loop with tile operations");
     refused(1, &[&gemm, "--emit", "cuda", "--schedule", "in-order"], "leave --emit cuda out");
     refused(2, &[&gemm, "--registers-per-thread", "32"], "no schedule, so no code");
     refused(2, &[&attention, "--compute-groups", "1", "--registers-per-thread", "64"], "no schedule, so no code");
@@ -192,10 +192,8 @@ fn an_operation_that_is_not_known_is_named_with_its_place() {
 #[test]
 fn what_cannot_be_pipelined_is_executed_in_order() {
     for (name, why) in [
-        ("nested_loops", "branches and other loops"),
         ("in_order/early_return", "`cf.cond_br`"),
         ("in_order/while_loop", "no loop with tile operations"),
-        ("in_order/regions", "is not supported inside a loop"),
     ] {
         let place = tempfile::tempdir().unwrap();
         let output = compile(&place, &[&example(&format!("fixtures/{name}")), "--no-assemble"]);

@@ -177,12 +177,14 @@ impl<'a> LoopFacts<'a> {
             return false;
         };
         let operands = tile.statements.last().map(|id| module.operation(*id).operands.as_slice()).unwrap_or_default();
-        let &[left, right, ..] = operands else { return false };
-        let kinds = [left, right].map(|value| module.type_of(value).element().clone());
+        let &[left, right, sum, ..] = operands else { return false };
+        let kinds = [left, right, sum].map(|value| module.type_of(value).element().clone());
         let is_of = match kinds {
-            [Type::Float(a), Type::Float(b)] if a.bits() == 16 && b.bits() == 16 => true,
-            [Type::Float(a), Type::Float(b)] if a.bits() == 8 && b.bits() == 8 => self.are_by_depth(module, left, right),
-            [Type::Integer(8), Type::Integer(8)] => self.are_by_depth(module, left, right),
+            [Type::Float(a), Type::Float(b), Type::Float(_)] if a.bits() == 16 && b.bits() == 16 => true,
+            [Type::Float(a), Type::Float(b), Type::Float(_)] if a.bits() == 8 && b.bits() == 8 => {
+                self.are_by_depth(module, left, right)
+            }
+            [Type::Integer(8), Type::Integer(8), Type::Integer(32)] => self.are_by_depth(module, left, right),
             _ => false,
         };
         let rows = self.region(module, tile).extents.first().copied().unwrap_or(0);

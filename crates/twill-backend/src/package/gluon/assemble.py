@@ -85,7 +85,7 @@ def descriptor_layout(kernel, argument, element, shape):
     """Layout in shared memory of the tiles of a descriptor argument."""
     given = kernel.get("descriptor_layouts", {}).get(argument)
     if given is None:
-        return gl.NVMMASharedLayout.get_default_for(list(shape), gl.dtype(element))
+        return gl.NVMMASharedLayout.get_default_for(list(shape), gl.dtype(re.sub(r"^([iu])(?=\d)", r"\1nt", element).replace("unt", "uint")))
     return gl.NVMMASharedLayout(**given)
 
 

@@ -72,10 +72,10 @@ pub(crate) fn load_invariant_tiles(lowering: &mut KernelBuilder<'_>, builder: &m
 fn stores_and_releases(lowering: &mut KernelBuilder<'_>, builder: &mut GroupBuilder) -> Result<(), Error> {
     (builder.late, builder.ending) = (lowering.has_tensor_memory(), true);
     let mut stores = stores_of(lowering, builder, lowering.block)?;
-    let blocks = lowering.blocks();
-    for at in 0..lowering.enclosing.len() {
+    // After each enclosing loop, what stands in the block around it.
+    for (at, block) in lowering.blocks().into_iter().take(lowering.enclosing.len()).enumerate() {
         builder.scope = Scope::After(at);
-        for node in stores_of(lowering, builder, blocks[at])? {
+        for node in stores_of(lowering, builder, block)? {
             builder.place_around(node);
         }
         builder.scope = Scope::Body;

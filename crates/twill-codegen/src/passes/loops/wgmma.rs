@@ -49,11 +49,12 @@ impl LoopBuilder<'_, '_> {
             None
         } else {
             let value = self.reader.value(*accumulator, region, program, at)?;
+            let bits = self.reader.lowering.loops[index].mma_bits(self.reader.lowering.module, op);
+            let form = Form::Accumulator { columns: region.extents[1], bits };
+            // What is carried around the loop, or made otherwise, is held in another way.
             Some(match value.kind {
-                ExpressionKind::Variable(v) => v,
+                ExpressionKind::Variable(v) if self.reader.group.variables[v.index()].form == form => v,
                 _ => {
-                    let bits = self.reader.lowering.loops[index].mma_bits(self.reader.lowering.module, op);
-                    let form = Form::Accumulator { columns: region.extents[1], bits };
                     let to = self.reader.group.variable("sum", &value.shape, value.element.clone(), form);
                     self.reader.group.act(Op::Let { to, value });
                     to
