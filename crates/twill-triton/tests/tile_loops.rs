@@ -395,7 +395,7 @@ fn branches_become_selects_and_those_with_effects_are_refused() {
     let lines = listing("%sum = %zero", &tiles, &format!("%q : {TILE}"));
     assert_eq!(lines[1..], ["y = select x, x : 128x64xf32", "q = add q[-1], y : 128x64xf32"]);
     let product = format!("%product = tt.dot %x, %w, %x : tensor<128x64xf16> * tensor<64x64xf16> -> {TILE}\n");
-    let lines = listing("%sum = %zero", &(branch(TILE, &product, "%product") + &sum), &format!("%q : {TILE}"));
+    let lines = listing("%sum = %zero", &(branch(TILE, &product, "%x") + &sum), &format!("%q : {TILE}"));
     assert!(lines.iter().any(|line| line.starts_with("y = select")), "{lines:?}");
     let print = format!("\"tt.print\"(%x) : ({TILE}) -> ()\n");
     assert_eq!(
