@@ -174,6 +174,23 @@ class MachineCode(Folder):
         # In flight across the back edge.
         self.assertEqual(assemble.machine_code.describe([exp2, wait(0), mma, last])["exp2_overlapped"], 1)
 
+    def test_results_that_are_read_before_their_wait_are_found(self):
+        mma = "HGMMA.64x64x16.F32.BF16 R{0}, gdesc[UR4], R{0}, gsb0 ;"
+        wait, read = "WARPGROUP.DEPBAR.LE gsb0, 0x{} ;", "F2FP.BF16.F32.PACK_AB R8, R{}, R{} ;"
+
+        class Code:
+            def __init__(self, *blocks):
+                self.blocks, self.successors = blocks, [[k + 1] for k in range(len(blocks) - 1)] + [[]]
+
+        two = [mma.format(56), mma.format(24)]
+        early = assemble.machine_code.early_use
+        self.assertIsNone(early(Code([*two, wait.format(1), read.format(57, 56), wait.format(0), read.format(25, 24)])))
+        self.assertIn("R25", early(Code([*two, wait.format(1), read.format(25, 24), wait.format(0)])))
+        # The newer MMA of one accumulator is what is waited for, also in the next block.
+        chain = [mma.format(56), mma.format(24), mma.format(56), wait.format(1)]
+        self.assertIn("R57", early(Code(chain, [read.format(57, 56), wait.format(0)])))
+        self.assertIsNone(early(Code(chain, [wait.format(0), read.format(57, 56)])))
+
 
 class Blackwell(unittest.TestCase):
     def test_gemm(self):
