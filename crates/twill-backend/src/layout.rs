@@ -117,7 +117,7 @@ pub(crate) fn of_other_variables(group: &Group, reach: Reach, chosen: &[Option<L
                 }
             });
         }
-        if layouts == before && !place_opaque(group, &mut layouts) {
+        if layouts == before && !place_opaque(group, reach, &mut layouts) {
             return hold_changing(group, block_loads(group, layouts));
         }
     }
@@ -182,7 +182,7 @@ fn of_opaque(operation: &Opaque, operands: &[Expression], layouts: &[Option<Layo
 }
 
 /// Gives what operations make which no pass has a rule for, and nothing else decides about, a layout; whether any had none.
-fn place_opaque(group: &Group, layouts: &mut [Option<Layout>]) -> bool {
+fn place_opaque(group: &Group, reach: Reach, layouts: &mut [Option<Layout>]) -> bool {
     let variable = |id: &VariableId| &group.variables[id.index()];
     let mut changed = false;
     let mut place = |results: &[VariableId], layout: &dyn Fn(&VariableId) -> Layout| {
@@ -194,6 +194,7 @@ fn place_opaque(group: &Group, layouts: &mut [Option<Layout>]) -> bool {
     // Outside of loops what is only seen in another shape stays where it is.
     for node in &group.body {
         if let Node::Op(Op::Opaque { operation, results, .. }, _) = node
+            && reach == Reach::Tiles
             && matches!(operation.name.as_str(), "tt.reshape" | "tt.join" | "tt.split")
         {
             place(results, &|to| Layout::Like(variable(to).name.clone()));

@@ -3,6 +3,7 @@
 use super::fragment::{Axis, Fragment};
 use super::names::{self, missing};
 use super::operation::{apply, bare};
+use super::scratch::combination;
 use super::{rows, tensor_memory};
 use crate::layout::{Layout, infer};
 use std::cell::{Cell, RefCell};
@@ -25,6 +26,8 @@ pub(super) struct Expressions<'a> {
     pub before: RefCell<Vec<String>>,
     /// Names given so far to what such statements make.
     pub made: Cell<usize>,
+    /// Bytes of scratch memory without which the group cannot do what was printed; none if it needs no scratch memory.
+    pub scratch: Cell<Option<u64>>,
 }
 
 impl Expressions<'_> {
@@ -34,18 +37,16 @@ impl Expressions<'_> {
     }
 
     /// How a variable is held; none for a scalar and for what is computed anew.
-    pub fn fragment_of(&self, id: VariableId) -> Result<Option<Fragment>, Error> {
+    pub fn fragment_of(&self, id: VariableId) -> Option<Fragment> {
         let variable = &self.group.variables[id.index()];
-        match &self.layouts[id.index()] {
-            Some(layout) if !variable.shape.is_empty() => Fragment::of(layout, &variable.shape).map(Some),
-            _ => Ok(None),
-        }
+        let layout = self.layouts[id.index()].as_ref().filter(|_| !variable.shape.is_empty())?;
+        Some(Fragment::of(layout, &variable.shape, self.group.warps))
     }
 
     /// How a tile is held if nobody says.
-    pub fn fragment(&self, value: &Expression) -> Result<Fragment, Error> {
+    pub fn fragment(&self, value: &Expression) -> Fragment {
         let layout = infer(value, &self.layouts).unwrap_or_else(|| self.open(&value.shape));
-        Fragment::of(&layout, &value.shape)
+        Fragment::of(&layout, &value.shape, self.group.warps)
     }
 
     /// The layout of a tile that nothing decides about.
@@ -77,7 +78,7 @@ impl Expressions<'_> {
     }
 
     /// A statement before the one that is being printed, which gives a value this name.
-    fn first(&self, stem: &str, value: &str) -> String {
+    pub fn first(&self, stem: &str, value: &str) -> String {
         self.made.set(self.made.get() + 1);
         let name = format!("{stem}_{}_", self.made.get());
         self.before.borrow_mut().push(format!("const auto {name} = {value};"));
@@ -120,24 +121,38 @@ impl Expressions<'_> {
                 loaded(&value.element, pointers, mask.as_deref(), other.as_deref(), part)?
             }
             ExpressionKind::Broadcast(x) if x.shape.is_empty() => self.scalar(x)?,
-            _ => return Err(missing("a reduction of a whole tile to one number".into())),
+            ExpressionKind::Reduce { axis, combine, operand } => {
+                let have = self.fragment(operand);
+                let (combine, whole) = (combination(combine, &value.element)?, self.held(operand, &have)?);
+                let one = Fragment::Linear { shape: Vec::new(), warps: self.group.warps };
+                let reduced = self.reduced(*axis, &combine, &whole, operand, &one, "0");
+                format!("{}.held[0]", self.first("whole", &reduced))
+            }
+            ExpressionKind::FromShared(slot) => {
+                let element = names::element(&self.kernel.buffers[slot.buffer.index()].element)?;
+                let text = format!("ld_shared_element<{element}>({}.address(0, 0))", self.smem_tile(slot)?);
+                self.first("read", &text)
+            }
+            _ => return Err(missing("this expression as a number".into())),
         })
     }
 
     /// A tile.
     pub fn tile(&self, value: &Expression, want: &Fragment) -> Result<String, Error> {
         match &value.kind {
-            ExpressionKind::Variable(id) if self.fragment_of(*id)?.as_ref() == Some(want) => {
+            ExpressionKind::Variable(id) if self.fragment_of(*id).as_ref() == Some(want) => {
                 return Ok(self.variable(*id));
             }
             ExpressionKind::Reduce { .. }
             | ExpressionKind::PartialSums(_)
             | ExpressionKind::FromShared(_)
             | ExpressionKind::FromTensor(_) => {
-                let (text, have) = self.whole(value, want)?;
+                let (text, have) = self.whole(value, want, &want.axes(value.shape.len()))?;
                 if have == *want {
                     return Ok(text);
                 }
+                let name = self.first("whole", &text);
+                return Ok(self.converted(&name, &value.shape, want, &want.axes(value.shape.len())));
             }
             _ => {}
         }
@@ -163,26 +178,35 @@ impl Expressions<'_> {
         }
     }
 
-    /// What is made as a whole: a reduction, or a tile from shared memory; and the layout it has.
-    fn whole(&self, value: &Expression, want: &Fragment) -> Result<(String, Fragment), Error> {
+    /// What is made as a whole, in the fragment `want`, along whose indices its dimensions run: a reduction, or a tile from
+    /// shared memory; and the layout it has.
+    fn whole(
+        &self,
+        value: &Expression,
+        want: &Fragment,
+        axes: &[Option<Axis>],
+    ) -> Result<(String, Fragment), Error> {
         match &value.kind {
             ExpressionKind::Reduce { axis, combine, operand } => {
-                let have = self.fragment(operand)?;
+                let have = self.fragment(operand);
                 let result = match have {
-                    Fragment::Accumulator { rows, .. } | Fragment::PartialSums { rows } => Fragment::Rows { rows },
-                    Fragment::Tensor { rows, .. } => Fragment::TensorRows { rows },
-                    _ => return Err(missing(format!("a reduction of a tile in the layout {}", have.name()))),
+                    Fragment::Accumulator { rows, .. } | Fragment::PartialSums { rows } => Some(Fragment::Rows { rows }),
+                    Fragment::Tensor { rows, .. } => Some(Fragment::TensorRows { rows }),
+                    _ => None,
                 };
-                if *axis != 1 {
-                    return Err(missing("a reduction along rows".into()));
+                if let Some(result) = result.filter(|_| *axis == 1) {
+                    let text = self.held(operand, &have)?;
+                    return Ok((format!("quad_all_reduce({text}, {})", combination(combine, &value.element)?), result));
                 }
-                let text = self.held(operand, &have)?;
-                Ok((format!("quad_all_reduce({text}, {})", reduction(combine)?), result))
+                let combine = combination(combine, &value.element)?;
+                let whole = self.held(operand, &have)?;
+                let text = self.reduced(*axis, &combine, &whole, operand, want, &flat_index(axes, &value.shape));
+                Ok((text, want.clone()))
             }
             ExpressionKind::PartialSums(operand) => {
                 let columns = operand.shape.get(1).copied().unwrap_or(8);
                 let layout = infer(operand, &self.layouts).unwrap_or(Layout::accumulator(columns));
-                let have = Fragment::of(&layout, &operand.shape)?;
+                let have = Fragment::of(&layout, &operand.shape, self.group.warps);
                 let Fragment::Accumulator { rows, .. } = have else {
                     return Err(missing(format!("row sums of a tile in the layout {}", have.name())));
                 };
@@ -194,8 +218,14 @@ impl Expressions<'_> {
                 let element = names::element(&self.kernel.buffers[slot.buffer.index()].element)?;
                 let is_bit = value.element == Type::Integer(1);
                 let load = if want.is_in_vectors() { "ld_shared_v4" } else { "ld_shared" };
-                if slot.transposed {
-                    let get = format!("ld_shared_element<{element}>(from.address(e.column(), e.row()))");
+                let mut each = axes.iter().zip(want.axes(axes.len())).zip(&value.shape);
+                let is_as_it_stands = !slot.transposed
+                    && each.all(|((have, want), extent)| *have == want || have.is_none() && *extent == 1)
+                    && !matches!(want, Fragment::Linear { .. })
+                    && value.shape.len() <= 2;
+                if !is_as_it_stands {
+                    let (row, column) = self.place_in_shared(slot, &value.shape, axes);
+                    let get = format!("ld_shared_element<{element}>(from.address({row}, {column}))");
                     let name = want.name();
                     let text = format!("each<{element}, {name}>([from = {tile}](auto e) {{ return {get}; }})");
                     return Ok((text, want.clone()));
@@ -206,7 +236,8 @@ impl Expressions<'_> {
                     return Ok((text, want.clone()));
                 }
                 let is_half = matches!(value.element, Type::Float(FloatKind::F16 | FloatKind::BF16));
-                let is_whole = matches!(want, Fragment::Accumulator { columns, .. } if columns % 16 == 0);
+                let is_whole =
+                    matches!(want, Fragment::Accumulator { rows, columns } if rows % 64 == 0 && columns % 16 == 0);
                 let text = if is_half && is_whole {
                     format!("ldmatrix({tile})")
                 } else {
@@ -215,14 +246,29 @@ impl Expressions<'_> {
                 Ok((text, want.clone()))
             }
             ExpressionKind::FromTensor(slot) => {
-                Ok((format!("tmem_load({})", tensor_memory::tmem_tile(self, slot)?), self.fragment(value)?))
+                Ok((format!("tmem_load({})", tensor_memory::tmem_tile(self, slot)?), self.fragment(value)))
             }
             _ => Err(missing("this tile".into())),
         }
     }
 
+    /// Row and column in shared memory of an element whose dimensions run along these indices: of more dimensions than two,
+    /// all but the last one are rows.
+    pub fn place_in_shared(&self, slot: &Slot, shape: &[u64], axes: &[Option<Axis>]) -> (String, String) {
+        let mut at: Vec<Option<Axis>> = axes.to_vec();
+        let mut shape = shape.to_vec();
+        if slot.transposed && at.len() == 2 {
+            at.swap(0, 1);
+            shape.swap(0, 1);
+        }
+        match at.split_last() {
+            Some((last, rows)) => (flat_index(rows, &shape), flat_index(&[*last], &shape[rows.len()..])),
+            None => ("0".into(), "0".into()),
+        }
+    }
+
     /// A tile with a name.
-    fn held(&self, value: &Expression, want: &Fragment) -> Result<String, Error> {
+    pub fn held(&self, value: &Expression, want: &Fragment) -> Result<String, Error> {
         let text = self.tile(value, want)?;
         let is_variable = matches!(&value.kind, ExpressionKind::Variable(id) if !self.inlined.contains_key(id));
         Ok(if is_variable && !text.contains('(') { text } else { self.first("part", &text) })
@@ -243,19 +289,15 @@ impl Expressions<'_> {
                 if let Some(expression) = self.inlined.get(id) {
                     return self.element(expression, want, axes);
                 }
-                let Some(have) = self.fragment_of(*id)? else { return Err(missing("a tile without a layout".into())) };
+                let Some(have) = self.fragment_of(*id) else { return Err(missing("a tile without a layout".into())) };
                 let name = self.variable(*id);
-                self.of_held(&name, &have, want, axes)
+                Ok(self.of_held(&name, &have, &value.shape, want, axes))
             }
             ExpressionKind::Integer(n) => Ok(integer(*n, &value.element)),
             ExpressionKind::Float(x) => float(*x, &value.element),
             ExpressionKind::Range(start, _) => {
-                let index = match axes.first().copied().flatten() {
-                    Some(Axis::Row) => "e.row()",
-                    Some(Axis::Column) => "e.column()",
-                    None => "0",
-                };
-                Ok(if *start == 0 { index.into() } else { format!("({index} + {start})") })
+                let index = axes.first().copied().flatten().map_or_else(|| "0".into(), Axis::index);
+                Ok(if *start == 0 { index } else { format!("({index} + {start})") })
             }
             ExpressionKind::Broadcast(x) if x.shape.is_empty() => self.scalar(x),
             ExpressionKind::Broadcast(x) => of(x),
@@ -286,22 +328,54 @@ impl Expressions<'_> {
             | ExpressionKind::PartialSums(_)
             | ExpressionKind::FromShared(_)
             | ExpressionKind::FromTensor(_) => {
-                let (text, have) = self.whole(value, &want.part(axes))?;
+                let part = want.part(axes);
+                let (text, have) = self.whole(value, &part, axes)?;
                 let name = self.first("whole", &text);
-                self.of_held(&name, &have, want, axes)
+                // What was made for this part is held as it.
+                if have == part {
+                    return Ok(format!("{name}[e]"));
+                }
+                Ok(self.of_held(&name, &have, &value.shape, want, axes))
             }
             _ => Err(missing("this expression".into())),
         }
     }
 
-    /// An element of a tile that is held, if that is held as it must be.
-    fn of_held(&self, name: &str, have: &Fragment, want: &Fragment, axes: &[Option<Axis>]) -> Result<String, Error> {
-        let is_straight = axes.iter().flatten().is_sorted_by_key(|a| matches!(a, Axis::Column));
-        if have.is_held_as(&want.part(axes)) && is_straight {
-            return Ok(format!("{name}[e]"));
+    /// An element of a tile of this shape that is held, brought to where it is wanted if that is elsewhere.
+    fn of_held(
+        &self,
+        name: &str,
+        have: &Fragment,
+        shape: &[u64],
+        want: &Fragment,
+        axes: &[Option<Axis>],
+    ) -> String {
+        let part = want.part(axes);
+        let is_straight = axes.iter().flatten().is_sorted_by_key(|a| match a {
+            Axis::Row => 0,
+            Axis::Column => 1,
+            Axis::Dimension(d) => *d,
+        });
+        if have.is_held_as(&part) && is_straight {
+            return format!("{name}[e]");
         }
-        Err(missing(format!("{name} brought from {} to {}", have.name(), want.part(axes).name())))
+        let converted = self.converted(name, shape, &part, axes);
+        format!("{}[e]", self.first("moved", &converted))
     }
+}
+
+/// Where an element is in a tile of this shape, counted row by row, whose dimensions run along these indices.
+pub(super) fn flat_index(axes: &[Option<Axis>], shape: &[u64]) -> String {
+    let mut terms = Vec::new();
+    for (d, axis) in axes.iter().enumerate() {
+        let stride: u64 = shape.get(d + 1..axes.len()).unwrap_or_default().iter().product();
+        match axis {
+            Some(axis) if stride == 1 => terms.push(axis.index()),
+            Some(axis) => terms.push(format!("{} * {stride}", axis.index())),
+            None => {}
+        }
+    }
+    if terms.is_empty() { "0".into() } else { terms.join(" + ") }
 }
 
 /// A load through a pointer.
@@ -341,15 +415,6 @@ fn float(value: f64, element: &Type) -> Result<String, Error> {
     };
     let is_single = matches!(element, Type::Float(FloatKind::F32));
     Ok(if is_single { text } else { format!("{}({text})", names::element(element)?) })
-}
-
-fn reduction(combine: &Elementwise) -> Result<&'static str, Error> {
-    Ok(match combine {
-        Elementwise::AddF | Elementwise::AddI => "add{}",
-        Elementwise::MinNumF | Elementwise::MinimumF | Elementwise::MinSI => "min{}",
-        Elementwise::MaxNumF | Elementwise::MaximumF | Elementwise::MaxSI => "max{}",
-        other => return Err(missing(format!("a reduction by {other}"))),
-    })
 }
 
 /// An operand of an MMA in shared memory.

@@ -1,8 +1,6 @@
 //! How threads hold tiles, as types of `twill.cuh`.
 
-use super::names::missing;
 use crate::layout::Layout;
-use twill_codegen::Error;
 use twill_codegen::ir::PARTIALS;
 
 /// A layout of a tile of known extents.
@@ -30,6 +28,8 @@ pub(super) enum Fragment {
     TensorRows { rows: u64 },
     /// A value for each column of those, which may have other rows.
     TensorColumns { rows: u64, columns: u64 },
+    /// Any number of dimensions over all threads, one element after another.
+    Linear { shape: Vec<u64>, warps: u32 },
 }
 
 /// Which index of a tile a dimension of an expression runs along.
@@ -37,6 +37,24 @@ pub(super) enum Fragment {
 pub(super) enum Axis {
     Row,
     Column,
+    /// Of a tile of any number of dimensions.
+    Dimension(usize),
+}
+
+impl Axis {
+    /// The index of the element `e`.
+    pub fn index(self) -> String {
+        match self {
+            Axis::Row => "e.row()".into(),
+            Axis::Column => "e.column()".into(),
+            Axis::Dimension(d) => format!("dimension<{d}>(e)"),
+        }
+    }
+}
+
+/// Rows that the result of an MMA has here: fewer than 64 are held several times.
+fn is_rows_of_mma(rows: u64) -> bool {
+    rows.is_multiple_of(64) || matches!(rows, 16 | 32)
 }
 
 /// Tiles whose neighbours are one thread's are held over all threads too.
@@ -49,24 +67,32 @@ fn as_blocked(layout: &Layout) -> Layout {
 }
 
 impl Fragment {
-    /// Of a layout, for a tile of this shape.
-    pub fn of(layout: &Layout, shape: &[u64]) -> Result<Fragment, Error> {
+    /// For a tile of this shape that nothing else decides about.
+    pub fn of_shape(shape: &[u64], warps: u32) -> Fragment {
+        match *shape {
+            [extent] => Fragment::Blocked { extent, warps },
+            [rows, 1] => Fragment::BlockedRows { rows, warps },
+            [1, columns] => Fragment::BlockedColumns { columns, warps },
+            [rows, columns] => Fragment::BlockedTile { rows, columns, warps },
+            _ => Fragment::Linear { shape: shape.to_vec(), warps },
+        }
+    }
+
+    /// Of a layout, for a tile of this shape that a group of this many warps holds. What a layout has no type for is held over
+    /// all threads.
+    pub fn of(layout: &Layout, shape: &[u64], warps: u32) -> Fragment {
         let layout = &as_blocked(layout);
-        let unknown = || missing(format!("a tile of shape {shape:?} in the layout {layout:?}"));
-        Ok(match (layout, shape) {
-            (Layout::Accumulator { .. } | Layout::LeftOperand { .. }, [rows, 1]) => Fragment::Rows { rows: *rows },
-            (Layout::Accumulator { .. } | Layout::LeftOperand { .. }, [1, columns]) => {
-                Fragment::Columns { columns: *columns }
-            }
-            (Layout::Accumulator { .. } | Layout::LeftOperand { .. }, [rows, columns])
-                if rows % 64 == 0 && columns % 8 == 0 =>
-            {
+        let is_mma = |layout: &Layout| matches!(layout, Layout::Accumulator { .. } | Layout::LeftOperand { .. });
+        match (layout, shape) {
+            (layout, [rows, 1]) if is_mma(layout) && is_rows_of_mma(*rows) => Fragment::Rows { rows: *rows },
+            (layout, [1, columns]) if is_mma(layout) && columns % 8 == 0 => Fragment::Columns { columns: *columns },
+            (layout, [rows, columns]) if is_mma(layout) && is_rows_of_mma(*rows) && columns % 8 == 0 => {
                 Fragment::Accumulator { rows: *rows, columns: *columns }
             }
             // What is made of a row's whole sum, of its partials, and of tiles that either is broadcast over.
-            (Layout::Like(_), [rows, 1]) => Fragment::Rows { rows: *rows },
-            (Layout::Like(_), [rows, PARTIALS]) => Fragment::PartialSums { rows: *rows },
-            (Layout::Like(_), [rows, columns]) if rows % 64 == 0 && columns % 8 == 0 => {
+            (Layout::Like(_), [rows, 1]) if is_rows_of_mma(*rows) => Fragment::Rows { rows: *rows },
+            (Layout::Like(_), [rows, PARTIALS]) if is_rows_of_mma(*rows) => Fragment::PartialSums { rows: *rows },
+            (Layout::Like(_), [rows, columns]) if is_rows_of_mma(*rows) && columns % 8 == 0 => {
                 Fragment::Accumulator { rows: *rows, columns: *columns }
             }
             (Layout::Tensor { warps: 4, .. }, [rows @ (64 | 128), 1]) => Fragment::TensorRows { rows: *rows },
@@ -76,34 +102,22 @@ impl Fragment {
             (Layout::Tensor { warps: 4, .. }, [rows @ (64 | 128), columns]) if columns % 8 == 0 => {
                 Fragment::Tensor { rows: *rows, columns: *columns }
             }
-            (Layout::Blocked { warps, .. }, [extent]) => Fragment::Blocked { extent: *extent, warps: *warps },
-            (Layout::Blocked { warps, .. }, [rows, 1]) => Fragment::BlockedRows { rows: *rows, warps: *warps },
-            (Layout::Blocked { warps, .. }, [1, columns]) => {
-                Fragment::BlockedColumns { columns: *columns, warps: *warps }
-            }
-            (Layout::Blocked { warps, .. }, [rows, columns]) => {
-                Fragment::BlockedTile { rows: *rows, columns: *columns, warps: *warps }
-            }
             (Layout::Slice(dimension, parent), [extent]) => match (parent.as_ref(), dimension) {
-                (Layout::Accumulator { .. } | Layout::LeftOperand { .. }, 1) if extent % 64 == 0 => {
-                    Fragment::Rows { rows: *extent }
-                }
-                (Layout::Accumulator { .. } | Layout::LeftOperand { .. }, 0) if extent % 8 == 0 => {
-                    Fragment::Columns { columns: *extent }
-                }
-                (Layout::Like(_), 1) => Fragment::Rows { rows: *extent },
+                (parent, 1) if is_mma(parent) && is_rows_of_mma(*extent) => Fragment::Rows { rows: *extent },
+                (parent, 0) if is_mma(parent) && extent % 8 == 0 => Fragment::Columns { columns: *extent },
+                (Layout::Like(_), 1) if is_rows_of_mma(*extent) => Fragment::Rows { rows: *extent },
                 (Layout::Tensor { warps: 4, .. }, 1) if matches!(extent, 64 | 128) => {
                     Fragment::TensorRows { rows: *extent }
                 }
                 (Layout::Tensor { rows: rows @ (64 | 128), warps: 4, .. }, 0) if extent % 8 == 0 => {
                     Fragment::TensorColumns { rows: *rows, columns: *extent }
                 }
-                (Layout::Blocked { warps, .. }, 1) => Fragment::BlockedRows { rows: *extent, warps: *warps },
-                (Layout::Blocked { warps, .. }, 0) => Fragment::BlockedColumns { columns: *extent, warps: *warps },
-                _ => return Err(unknown()),
+                (Layout::Blocked { rank: 2, warps }, 1) => Fragment::BlockedRows { rows: *extent, warps: *warps },
+                (Layout::Blocked { rank: 2, warps }, 0) => Fragment::BlockedColumns { columns: *extent, warps: *warps },
+                _ => Fragment::of_shape(shape, warps),
             },
-            _ => return Err(unknown()),
-        })
+            _ => Fragment::of_shape(shape, warps),
+        }
     }
 
     /// The type.
@@ -120,12 +134,17 @@ impl Fragment {
             Fragment::Tensor { rows, columns } => format!("tensor_tile<{rows}, {columns}>"),
             Fragment::TensorRows { rows } => format!("tensor_rows<{rows}>"),
             Fragment::TensorColumns { rows, columns } => format!("tensor_columns<{rows}, {columns}>"),
+            Fragment::Linear { shape, warps } => {
+                let extents: Vec<String> = shape.iter().map(|extent| format!(", {extent}")).collect();
+                format!("linear<{warps}{}>", extents.concat())
+            }
         }
     }
 
     /// Along which index each dimension of a tile in it runs.
     pub fn axes(&self, dimensions: usize) -> Vec<Option<Axis>> {
         match (self, dimensions) {
+            (Fragment::Linear { .. }, _) => (0..dimensions).map(|d| Some(Axis::Dimension(d))).collect(),
             (Fragment::Columns { .. } | Fragment::BlockedColumns { .. } | Fragment::TensorColumns { .. }, 1) => {
                 vec![Some(Axis::Column)]
             }

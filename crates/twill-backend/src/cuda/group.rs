@@ -7,8 +7,9 @@ use super::names::{self, missing};
 use super::one_thread::is_one_thread;
 use super::operation::bare;
 use super::rows::layouts_in_rows;
-use super::{tensor_memory, tiles, trace, wave_sync};
-use crate::layout::{Reach, inlined, of_variables};
+use super::source::PrintedGroup;
+use super::{opaque, tensor_memory, tiles, trace, wave_sync};
+use crate::layout::{Reach, inlined, of_other_variables};
 use crate::listing::end_with_marker;
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
@@ -40,20 +41,20 @@ pub(super) struct Printer<'a> {
 impl<'a> Printer<'a> {
     pub(super) fn new(kernel: &'a WarpProgram, group: &'a Group, number: usize) -> Printer<'a> {
         let layouts =
-            if tensor_memory::is_used(kernel) { layouts_in_rows(group) } else { of_variables(group, Reach::Slices) };
+            if tensor_memory::is_used(kernel) { layouts_in_rows(group) } else { of_other_variables(group, Reach::Slices, &opaque::layouts(group)) };
         let inlined = inlined(group, &layouts);
         let (before, made) = (RefCell::new(Vec::new()), Cell::new(0));
         Printer {
             kernel,
             group,
             number,
-            expressions: Expressions { kernel, group, layouts, inlined, before, made },
+            expressions: Expressions { kernel, group, layouts, inlined, before, made, scratch: Cell::new(None) },
             out: String::new(),
         }
     }
 
     /// The group's function.
-    pub(super) fn group(mut self) -> Result<String, Error> {
+    pub(super) fn group(mut self) -> Result<PrintedGroup, Error> {
         let Group { name, warps, registers, .. } = self.group;
         let threads = match warps {
             1 if is_one_thread(self.kernel, self.group) => "One thread".into(),
@@ -116,7 +117,7 @@ impl<'a> Printer<'a> {
             let definition = format!("  const bool {LEADER} = thread_of<{}>() == 0;\n", self.group.warps);
             self.out.insert_str(start_of_code, &definition);
         }
-        Ok(self.out)
+        Ok(PrintedGroup { text: self.out, scratch: self.expressions.scratch.get() })
     }
 
     /// Declarations of all variables: their values live from one part of the pipeline to another.
@@ -126,7 +127,7 @@ impl<'a> Printer<'a> {
             let element = names::element(&variable.element)?;
             let name = self.expressions.variable(id);
             let is_scalar = variable.shape.is_empty();
-            match self.expressions.fragment_of(id)? {
+            match self.expressions.fragment_of(id) {
                 Some(fragment) => self.line(1, &format!("tile<{element}, {}> {name};", fragment.name()), ""),
                 None if is_scalar => self.line(1, &format!("{element} {name};"), ""),
                 None => {}
@@ -170,8 +171,9 @@ impl<'a> Printer<'a> {
                 }
                 Node::For { variable, lower, upper, step, body } => {
                     let name = self.expressions.variable(*variable);
-                    let [lower, upper, step] = [lower, upper, step].map(|bound| self.expressions.scalar(bound));
-                    let (lower, upper, step) = (lower?, upper?, step?);
+                    let lower = self.number(depth, lower)?;
+                    let upper = self.number(depth, upper)?;
+                    let step = self.number(depth, step)?;
                     self.line(0, "#pragma unroll 1", "");
                     let code =
                         format!("for ({name} = {}; {name} < {upper}; {name} += {}) {{", bare(&lower), bare(&step));
@@ -183,13 +185,13 @@ impl<'a> Printer<'a> {
                     self.line(0, "#pragma unroll 1", "");
                     self.line(depth, "while (true) {", "");
                     self.nodes(depth + 1, before)?;
-                    let condition = self.expressions.scalar(condition)?;
+                    let condition = self.number(depth + 1, condition)?;
                     self.line(depth + 1, &format!("if (!({})) break;", bare(&condition)), "");
                     self.nodes(depth + 1, body)?;
                     self.line(depth, "}", "");
                 }
                 Node::If { condition, then, otherwise } => {
-                    let condition = self.expressions.scalar(condition)?;
+                    let condition = self.number(depth, condition)?;
                     self.line(depth, &format!("if ({}) {{", bare(&condition)), "");
                     self.nodes(depth + 1, then)?;
                     if !otherwise.is_empty() {
@@ -198,10 +200,19 @@ impl<'a> Printer<'a> {
                     }
                     self.line(depth, "}", "");
                 }
+                Node::Return if self.kernel.is_in_order() => self.line(depth, "return;", ""),
                 Node::Return => return Err(missing("an early return from a loop".into())),
             }
         }
         Ok(())
+    }
+
+    /// A bound or condition, after what it is made of.
+    fn number(&mut self, depth: usize, value: &Expression) -> Result<String, Error> {
+        let text = self.expressions.scalar(value)?;
+        let before: Vec<String> = self.expressions.before.borrow_mut().drain(..).collect();
+        before.iter().for_each(|line| self.line(depth, line, ""));
+        Ok(text)
     }
 
     fn trips(&self, index: usize) -> String {

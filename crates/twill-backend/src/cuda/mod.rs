@@ -14,8 +14,11 @@
 //! | `wave_sync` | soft grid barrier (wave sync) |
 //! | `names` | what C++ calls things |
 //! | `trace` | the time stamps of a traced kernel |
+//! | `scratch` | what threads exchange through shared memory |
+//! | `opaque` | operations that no pass has a rule for |
 //! | `rows` | which tiles are held as those from tensor memory |
 //! | `twill.cuh` | tile primitives that every kernel uses |
+//! | `twill_scratch.cuh` | those of kernels that use scratch memory |
 //! | `twill_tcgen05.cuh` | those of kernels with tensor memory |
 //! | `twill_cluster.cuh` | those of kernels whose CTAs form clusters |
 //! | `twill_wave_sync.cuh` | the soft grid barrier (wave sync) |
@@ -28,7 +31,9 @@ mod instruction;
 mod names;
 mod one_thread;
 mod operation;
+mod opaque;
 mod rows;
+mod scratch;
 mod source;
 mod storage;
 mod tensor_map;
@@ -49,6 +54,9 @@ use twill_codegen::ir::Descriptor;
 /// The tile primitives, written next to every kernel.
 pub const PRIMITIVES: &str = include_str!("twill.cuh");
 
+/// The primitives of scratch memory.
+const SCRATCH_PRIMITIVES: &str = include_str!("twill_scratch.cuh");
+
 /// The primitives of tensor memory.
 const TENSOR_PRIMITIVES: &str = include_str!("twill_tcgen05.cuh");
 
@@ -59,8 +67,14 @@ const CLUSTER_PRIMITIVES: &str = include_str!("twill_cluster.cuh");
 const WAVE_SYNC_PRIMITIVES: &str = include_str!("twill_wave_sync.cuh");
 
 /// The headers that the kernel includes, by their names.
-pub fn headers(kernel: &Checked) -> Vec<(&'static str, &'static str)> {
+///
+/// # Errors
+/// [`Error::NotInCuda`] for what only the Gluon back end can write.
+pub fn headers(kernel: &Checked) -> Result<Vec<(&'static str, &'static str)>, Error> {
     let mut headers = vec![("twill.cuh", PRIMITIVES)];
+    if source::groups(&dead_code::removed(kernel))?.iter().any(|group| group.scratch.is_some()) {
+        headers.push(("twill_scratch.cuh", SCRATCH_PRIMITIVES));
+    }
     if tensor_memory::is_used(kernel) {
         headers.push(("twill_tcgen05.cuh", TENSOR_PRIMITIVES));
     }
@@ -70,7 +84,7 @@ pub fn headers(kernel: &Checked) -> Vec<(&'static str, &'static str)> {
     if kernel.tile_scheduler.wave_sync {
         headers.push(("twill_wave_sync.cuh", WAVE_SYNC_PRIMITIVES));
     }
-    headers
+    Ok(headers)
 }
 
 /// The kernel's source.
@@ -118,13 +132,14 @@ pub struct Launch {
 /// [`Error::NotInCuda`] for what only the Gluon back end can write.
 pub fn launch(kernel: &Checked) -> Result<Launch, Error> {
     let warps = storage::Warps::of(kernel)?;
+    let scratch: Vec<_> = source::groups(&dead_code::removed(kernel))?.iter().map(|group| group.scratch).collect();
     let name = |k: &usize| kernel.groups[*k].name.clone();
     let named = |d: &Descriptor| Ok((d.name.clone(), Boxes::of(kernel, d)?));
     let boxes = kernel.descriptors.iter().map(named).collect::<Result<_, Error>>()?;
     Ok(Launch {
         function: names::name(&kernel.name),
         threads: warps.threads(),
-        shared_memory: storage::Storage::of(kernel).total,
+        shared_memory: storage::Storage::of(kernel, &scratch).total,
         groups: warps.warp_groups.iter().flat_map(|(_, groups)| groups.iter().map(|(k, _)| name(k))).collect(),
         boxes,
     })

@@ -16,10 +16,16 @@ pub(super) fn name(text: &str) -> String {
 
 /// Types and functions of the primitives.
 static DECLARED: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
-    [super::PRIMITIVES, super::TENSOR_PRIMITIVES, super::CLUSTER_PRIMITIVES, super::WAVE_SYNC_PRIMITIVES]
-        .into_iter()
-        .flat_map(declared)
-        .collect()
+    [
+        super::PRIMITIVES,
+        super::SCRATCH_PRIMITIVES,
+        super::TENSOR_PRIMITIVES,
+        super::CLUSTER_PRIMITIVES,
+        super::WAVE_SYNC_PRIMITIVES,
+    ]
+    .into_iter()
+    .flat_map(declared)
+    .collect()
 });
 
 /// What a header declares outside of its types.

@@ -12,7 +12,11 @@ pub(super) fn is_one_thread(kernel: &WarpProgram, group: &Group) -> bool {
 /// What is said about the first thing that a group does for which one thread is not enough.
 pub(super) fn beyond_one_thread(group: &Group) -> Option<&Note> {
     let by_one = |op: &Op| match op {
-        Op::Let { value, .. } => value.shape.is_empty(),
+        Op::Let { value, .. } => {
+            let mut is_number = true;
+            value.walk(&mut |e| is_number &= e.shape.is_empty());
+            is_number
+        }
         Op::Copy { to, .. } => group.variables[to.index()].shape.is_empty(),
         Op::TmaLoad { .. }
         | Op::MbarrierWait { .. }

@@ -4,19 +4,38 @@ use super::group::Printer;
 use super::names;
 use super::one_thread::is_one_thread;
 use super::storage::{Storage, WARP_GROUP, Warps, extents, parameters};
-use super::{host, instruction, tensor_memory, tiles, trace, wave_sync};
+use super::{host, instruction, scratch, tensor_memory, tiles, trace, wave_sync};
 use crate::header::Header;
 use std::fmt::Write as _;
 use twill_codegen::Error;
 use twill_codegen::ir::BarrierId;
-use twill_codegen::ir::{Arrival, Buffer, WarpProgram};
+use twill_codegen::ir::{Arrival, Buffer, Group, WarpProgram};
 use twill_codegen::passes::multicast::CTAS;
+
+/// A group's function.
+pub(super) struct PrintedGroup {
+    /// Its text.
+    pub text: String,
+    /// Bytes of scratch memory that it needs at least; none if it needs none.
+    pub scratch: Option<u64>,
+}
+
+/// The functions of all groups.
+///
+/// # Errors
+/// For what only the Gluon back end can write.
+pub(super) fn groups(kernel: &WarpProgram) -> Result<Vec<PrintedGroup>, Error> {
+    let each = kernel.groups.iter().enumerate();
+    each.map(|(number, group)| Printer::new(kernel, group, number).group()).collect()
+}
 
 /// The source.
 pub(super) fn print(kernel: &WarpProgram, header: &Header) -> Result<String, Error> {
     wave_sync::check(kernel)?;
     let warps = Warps::of(kernel)?;
-    let storage = Storage::of(kernel);
+    let groups = groups(kernel)?;
+    let scratch: Vec<Option<u64>> = groups.iter().map(|group| group.scratch).collect();
+    let storage = Storage::of(kernel, &scratch);
     let mut out = String::new();
     for line in header.text(kernel).trim_end().lines() {
         // A backslash at the end, also before blanks, would join the next line.
@@ -30,6 +49,9 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> Result<String, Err
         header.architecture,
         if kernel.cluster.is_some() { "#define TWILL_CLUSTER\n" } else { "" }
     );
+    if scratch.iter().any(Option::is_some) {
+        out.push_str("#include \"twill_scratch.cuh\"\n");
+    }
     let has_tensor_memory = tensor_memory::is_used(kernel);
     if has_tensor_memory {
         out.push_str("#include \"twill_tcgen05.cuh\"\n");
@@ -47,9 +69,14 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> Result<String, Err
     }
     out.push_str("\nnamespace {\n\n// Shared memory.\nextern __shared__ __align__(1024) unsigned char shared[];\n");
     out.push_str("TWILL u32 shared_at(u32 byte) { return u32(__cvta_generic_to_shared(shared)) + byte; }\n\n");
-    let shared = |b: &Buffer| !b.shape.is_empty() && !b.is_tensor();
+    let shared = |b: &Buffer| !b.is_tensor();
     for (buffer, at) in kernel.buffers.iter().zip(&storage.buffers).filter(|(b, _)| shared(b)) {
         out.push_str(&smem_tile(buffer, *at)?);
+    }
+    for (k, (at, bytes)) in storage.scratch.iter().enumerate().filter(|(_, (_, bytes))| *bytes > 0) {
+        let group = &kernel.groups[k];
+        let (kind, name) = (scratch_memory(k, group, *bytes), scratch::name(kernel, &group.name));
+        let _ = writeln!(out, "TWILL {kind} {name}() {{ return {{shared_at({at})}}; }}");
     }
     if has_tensor_memory {
         out.push_str(&tensor_memory::tmem_tiles(kernel, storage.tensor)?);
@@ -63,14 +90,19 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> Result<String, Err
     if let Some(traced) = &kernel.trace {
         out.push_str(&trace::definitions(traced));
     }
-    for (k, group) in kernel.groups.iter().enumerate() {
-        let _ = write!(out, "\n{}", Printer::new(kernel, group, k).group()?);
+    for group in groups {
+        let _ = write!(out, "\n{}", group.text);
     }
     out.push_str("\n}  // namespace\n\n");
     out.push_str(&entry(kernel, &warps, &storage)?);
     out.push_str("\n}  // namespace twill\n");
     out.push_str(&host::entry(kernel, &warps, &storage)?);
     Ok(out)
+}
+
+/// The type of a group's scratch memory.
+fn scratch_memory(number: usize, group: &Group, bytes: u64) -> String {
+    format!("scratch_memory<{}, {}, {bytes}>", number + 1, 32 * group.warps)
 }
 
 /// A buffer as a function from a slot to its tile in shared memory.

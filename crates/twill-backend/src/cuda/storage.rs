@@ -1,7 +1,7 @@
 //! What a kernel in CUDA takes of its CTA: parameters, shared memory, warps and registers.
 
 use super::names::{self, missing};
-use super::tensor_memory;
+use super::{scratch, tensor_memory};
 use twill_codegen::Error;
 use twill_codegen::ir::{Buffer, Group, WarpProgram};
 use twill_graph::narrow;
@@ -52,6 +52,8 @@ pub(super) fn parameters(kernel: &WarpProgram) -> Result<Vec<Parameter>, Error> 
 pub(super) struct Storage {
     /// By buffer.
     pub buffers: Vec<u64>,
+    /// By group, scratch memory: where, and how much; 0 bytes where there is none.
+    pub scratch: Vec<(u64, u64)>,
     /// The barriers.
     pub barriers: u64,
     /// Where tensor memory begins, if there is any.
@@ -61,8 +63,8 @@ pub(super) struct Storage {
 }
 
 impl Storage {
-    /// Tiles begin where their pattern of swizzling does.
-    pub fn of(kernel: &WarpProgram) -> Storage {
+    /// Tiles begin where their pattern of swizzling does. `scratch` says how much groups need at least.
+    pub fn of(kernel: &WarpProgram, scratch: &[Option<u64>]) -> Storage {
         const PATTERN: u64 = 1024;
         const LINE: u64 = 128;
         let mut at = 0;
@@ -76,17 +78,25 @@ impl Storage {
                 at += buffer.shared_bytes();
             }
         }
+        at = at.next_multiple_of(LINE);
+        let rest = kernel.barrier_bytes() + tensor_memory::shared_bytes(kernel) + LINE;
+        let sizes = scratch::sizes(scratch, at + rest);
+        let mut scratch = Vec::new();
+        for size in sizes {
+            scratch.push((at, size));
+            at += size;
+        }
         let barriers = at.next_multiple_of(8);
         let tensor = barriers + kernel.barrier_bytes();
-        Storage { buffers, barriers, tensor, total: tensor + tensor_memory::shared_bytes(kernel) }
+        Storage { buffers, scratch, barriers, tensor, total: tensor + tensor_memory::shared_bytes(kernel) }
     }
 }
 
-/// Rows and columns of a buffer's tile; one row where it has one dimension.
+/// Rows and columns of a buffer's tile; one row where it has one dimension, and one element of a number.
 pub(super) fn extents(buffer: &Buffer) -> [u64; 2] {
     match buffer.shape.as_slice() {
         [rows @ .., columns] => [rows.iter().product(), *columns],
-        [] => [0, 0],
+        [] => [1, 1],
     }
 }
 

@@ -70,34 +70,35 @@ template <int COUNT> TWILL void setmaxnreg_inc() { asm volatile("setmaxnreg.inc.
 // where it is in the tile. In a paired layout, neighbours in a row are kept side by side.
 
 /// The result of wgmma m64nNk16, and its left operand of 16 bits ("Register Fragments for wgmma.mma_async.m64nNk16"), of
-/// R / 64 MMAs below each other.
+/// R / 64 MMAs below each other. Of 16 or 32 rows, each is held by several warps.
 template <int R, int C> struct accumulator {
-  static constexpr int rows_held = R / 32, columns_held = C / 4, size = R * C / 128;
+  static constexpr int rows_held = R < 64 ? 2 : R / 32, columns_held = C / 4, size = rows_held * columns_held;
   static constexpr bool paired = true;
   TWILL static constexpr int index(int r, int c) { return r / 2 * (C / 2) + c / 2 * 4 + r % 2 * 2 + c % 2; }
   TWILL static constexpr int row_held(int i) { return i / (C / 2) * 2 + i / 2 % 2; }
   TWILL static constexpr int column_held(int i) { return i % (C / 2) / 4 * 2 + i % 2; }
-  TWILL static int row(int r) { return r / 2 * 64 + r % 2 * 8 + threadIdx.x % 128 / 32 * 16 + lane() / 4; }
+  TWILL static int first_row() { return threadIdx.x % 128 / 32 * 16; }
+  TWILL static int row(int r) { return r / 2 * 64 + r % 2 * 8 + first_row() % (R < 64 ? R : 64) + lane() / 4; }
   TWILL static int column(int c) { return c / 2 * 8 + c % 2 + lane() % 4 * 2; }
-  TWILL static bool owns() { return true; }
+  TWILL static bool owns() { return R >= 64 || first_row() < R; }
 };
 
 /// A value for each row of an accumulator: every four threads hold the same.
 template <int R> struct accumulator_rows {
-  static constexpr int rows_held = R / 32, columns_held = 1, size = R / 32;
+  static constexpr int rows_held = accumulator<R, 8>::rows_held, columns_held = 1, size = rows_held;
   static constexpr bool paired = false;
   TWILL static constexpr int index(int r, int) { return r; }
   TWILL static constexpr int row_held(int i) { return i; }
   TWILL static constexpr int column_held(int) { return 0; }
   TWILL static int row(int r) { return accumulator<R, 8>::row(r); }
   TWILL static int column(int) { return 0; }
-  TWILL static bool owns() { return lane() % 4 == 0; }
+  TWILL static bool owns() { return accumulator<R, 8>::owns() && lane() % 4 == 0; }
 };
 
 /// A value for each row of an accumulator and each of the four threads that hold it.
 template <int R> struct accumulator_partials : accumulator_rows<R> {
   TWILL static int column(int) { return lane() % 4; }
-  TWILL static bool owns() { return true; }
+  TWILL static bool owns() { return accumulator<R, 8>::owns(); }
 };
 
 /// A value for each column of an accumulator.
@@ -325,7 +326,7 @@ TWILL tile<T, accumulator_partials<R>> row_partials(const tile<T, accumulator<R,
 template <typename Op, typename T, int R>
 TWILL tile<T, accumulator_rows<R>> quad_all_reduce(const tile<T, accumulator_partials<R>> &partials, Op combine) {
   tile<T, accumulator_rows<R>> out;
-  repeat<R / 32>([&](int r) {
+  repeat<accumulator_rows<R>::size>([&](int r) {
     T value = partials.held[r];
     value = combine(value, __shfl_xor_sync(~0u, value, 1));
     out.held[r] = combine(value, __shfl_xor_sync(~0u, value, 2));
@@ -371,12 +372,13 @@ template <typename T> TWILL void st_shared_element(u32 address, T value) {
   if constexpr (sizeof(T) == 8) asm volatile("st.shared.b64 [%0], %1;" ::"r"(address), "l"(*(const u64 *)&value) : "memory");
   if constexpr (sizeof(T) == 4) asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(*(const u32 *)&value) : "memory");
   if constexpr (sizeof(T) == 2) asm volatile("st.shared.b16 [%0], %1;" ::"r"(address), "h"(*(const u16 *)&value) : "memory");
-  if constexpr (sizeof(T) == 1) asm volatile("st.shared.b8 [%0], %1;" ::"r"(address), "r"(u32(value)) : "memory");
+  if constexpr (sizeof(T) == 1) asm volatile("st.shared.b8 [%0], %1;" ::"r"(address), "r"(u32(*(const u8 *)&value)) : "memory");
 }
 template <typename T> TWILL T ld_shared_element(u32 address) {
   u64 bits = 0;
   u32 word = 0;
   u16 half = 0;
+  u8 byte = 0;
   if constexpr (sizeof(T) == 8) asm volatile("ld.shared.b64 %0, [%1];" : "=l"(bits) : "r"(address) : "memory");
   if constexpr (sizeof(T) == 4) asm volatile("ld.shared.b32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
   if constexpr (sizeof(T) == 2) asm volatile("ld.shared.b16 %0, [%1];" : "=h"(half) : "r"(address) : "memory");
@@ -384,7 +386,8 @@ template <typename T> TWILL T ld_shared_element(u32 address) {
   if constexpr (sizeof(T) == 8) return *(const T *)&bits;
   else if constexpr (sizeof(T) == 4) return *(const T *)&word;
   else if constexpr (sizeof(T) == 2) return *(const T *)&half;
-  else return T(word);
+  byte = u8(word);
+  return *(const T *)&byte;
 }
 
 /// Columns of an accumulator; 0 of other layouts.

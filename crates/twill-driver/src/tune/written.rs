@@ -53,7 +53,7 @@ pub(super) fn written(
                 ("plan.py", package::CUDA_PLAN.to_owned()),
                 ("assemble.py", package::CUDA_ASSEMBLER.to_owned()),
             ];
-            companions.extend(cuda::headers(program).into_iter().map(|(name, text)| (name, text.to_owned())));
+            companions.extend(cuda::headers(program)?.into_iter().map(|(name, text)| (name, text.to_owned())));
             (cuda::listing(program, header)?, companions)
         }
     })

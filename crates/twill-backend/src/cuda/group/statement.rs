@@ -5,7 +5,7 @@ use crate::cuda::expression::operand;
 use crate::cuda::fragment::Fragment;
 use crate::cuda::names::{self, missing};
 use crate::cuda::operation::bare;
-use crate::cuda::{tensor_memory, trace};
+use crate::cuda::{opaque, tensor_memory, trace};
 use crate::layout::Layout;
 use std::fmt::Write as _;
 use twill_codegen::Error;
@@ -24,14 +24,23 @@ impl Printer<'_> {
                 if print.inlined.contains_key(to) {
                     return Ok(String::new());
                 }
-                let text = match print.fragment_of(*to)? {
+                let text = match print.fragment_of(*to) {
                     Some(fragment) => print.tile(value, &fragment)?,
                     None => print.scalar(value)?,
                 };
                 let name = print.variable(*to);
                 if name == text { String::new() } else { format!("{name} = {};", bare(&text)) }
             }
-            Op::Copy { to, from } => format!("{} = {};", print.variable(*to), print.variable(*from)),
+            Op::Copy { to, from } => {
+                let text = match (print.fragment_of(*to), print.fragment_of(*from)) {
+                    (Some(want), Some(have)) if want != have => {
+                        let shape = &self.group.variables[from.index()].shape;
+                        print.converted(&print.variable(*from), shape, &want, &want.axes(shape.len()))
+                    }
+                    _ => print.variable(*from),
+                };
+                format!("{} = {text};", print.variable(*to))
+            }
             Op::Wgmma { to, left, right, accumulator } => self.mma(*to, left, right, *accumulator)?,
             Op::Tcgen05Mma(mma) => tensor_memory::mma(print, mma, &self.barriers(&mma.signals))?,
             Op::Tcgen05Commit(signals) => tensor_memory::commit(&self.barriers(signals)),
@@ -78,7 +87,7 @@ operand_fence({});",
                 let how = if self.kernel.has_arrivals_of_both_ctas(*barrier) { "_both" } else { self.ordered() };
                 format!("mbarrier_arrive{how}({});", self.barrier(*barrier, *at))
             }
-            Op::Opaque { operation, .. } => return Err(missing(format!("the operation {}", operation.name))),
+            Op::Opaque { operation, operands, results } => opaque::statement(print, operation, operands, results)?,
             Op::AdvanceCursor(cursor) => self.advance(*cursor),
             Op::CopyCursor { to, from } => self.copy_cursor(*to, *from),
             Op::NamedBarrierSync(id) => {
@@ -126,16 +135,16 @@ operand_fence({});",
         full: BarrierId,
     ) -> Result<String, Error> {
         let print = &self.expressions;
-        let fragment = Fragment::of(&Layout::blocked(pointers.shape.len(), self.group.warps), &pointers.shape)?;
+        let fragment = Fragment::of_shape(&pointers.shape, self.group.warps);
         let axes = fragment.axes(pointers.shape.len());
         let mask = mask.map_or_else(|| Ok("true".into()), |m| print.element(m, &fragment, &axes))?;
         let from = print.element(pointers, &fragment, &axes)?;
         let element = names::element(&self.kernel.buffers[to.buffer.index()].element)?;
         let (tile, name) = (print.smem_tile(to)?, fragment.name());
-        let index = if pointers.shape.len() == 1 { "0, e.row()" } else { "e.row(), e.column()" };
+        let (row, column) = print.place_in_shared(to, &pointers.shape, &axes);
         let barrier = to.at.map(|at| self.barrier(full, at)).unwrap_or_default();
         Ok(format!(
-            "for_each<{name}>([&](auto e) {{ cp_async_element({tile}.address({index}), {}, {}); }});\ncp_async_mbarrier_arrive<{element}>({barrier});",
+            "for_each<{name}>([&](auto e) {{ cp_async_element({tile}.address({row}, {column}), {}, {}); }});\ncp_async_mbarrier_arrive<{element}>({barrier});",
             bare(&from),
             bare(&mask)
         ))
@@ -144,22 +153,32 @@ operand_fence({});",
     pub(super) fn local_store(&self, value: &Expression, to: &Slot) -> Result<String, Error> {
         let print = &self.expressions;
         if value.shape.is_empty() {
-            return Err(missing("the handoff of a number through shared memory".into()));
+            let element = names::element(&self.kernel.buffers[to.buffer.index()].element)?;
+            let (tile, number) = (print.smem_tile(to)?, print.scalar(value)?);
+            return Ok(self.by_one(&format!("st_shared_element<{element}>({tile}.address(0, 0), {});", bare(&number))));
         }
         if self.kernel.buffers[to.buffer.index()].is_tensor() {
             let [rows, columns] = value.shape[..] else { return Err(missing("a vector in tensor memory".into())) };
             let layout = Layout::Tensor { rows, columns, warps: self.group.warps };
-            let text = print.tile(value, &Fragment::of(&layout, &value.shape)?)?;
+            let text = print.tile(value, &Fragment::of(&layout, &value.shape, self.group.warps))?;
             return Ok(format!("tmem_store({}, {text});", tensor_memory::tmem_tile(print, to)?));
         }
         let tile = print.smem_tile(to)?;
-        let fragment = print.fragment(value)?;
+        let fragment = print.fragment(value);
+        if to.transposed || value.shape.len() > 2 || matches!(fragment, Fragment::Linear { .. }) {
+            let element = names::element(&self.kernel.buffers[to.buffer.index()].element)?;
+            let whole = print.held(value, &fragment)?;
+            let (row, column) = print.place_in_shared(to, &value.shape, &fragment.axes(value.shape.len()));
+            let put = format!("st_shared_element<{element}>({tile}.address({row}, {column}), {element}({whole}[e]))");
+            return Ok(format!("for_each<{}>([&](auto e) {{ {put}; }});", fragment.name()));
+        }
         let text = print.tile(value, &fragment)?;
         if fragment.is_in_vectors() {
             return Ok(format!("st_shared_v4({tile}, {text});"));
         }
         let is_half = matches!(&value.element, Type::Float(kind) if kind.bits() == 16);
-        let by_matrices = matches!(&fragment, Fragment::Accumulator { columns, .. } if is_half && columns % 16 == 0);
+        let by_matrices = matches!(&fragment, Fragment::Accumulator { rows, columns }
+            if is_half && rows % 64 == 0 && columns % 16 == 0);
         Ok(format!("{}({tile}, {text});", if by_matrices { "stmatrix" } else { "st_shared" }))
     }
 
@@ -193,7 +212,7 @@ operand_fence({});",
         let layout = crate::layout::infer(value, &print.layouts)
             .or_else(|| crate::layout::infer(pointers, &print.layouts))
             .unwrap_or_else(|| print.open(&pointers.shape));
-        let fragment = Fragment::of(&layout, &pointers.shape)?;
+        let fragment = Fragment::of(&layout, &pointers.shape, self.group.warps);
         let axes = fragment.axes(pointers.shape.len());
         let part = |e: &Expression| print.element(e, &fragment, &axes);
         let act = store(&part(pointers)?, bare(&part(value)?), mask.map(part).transpose()?);
