@@ -1,5 +1,6 @@
 //! What becomes of a kernel, in both languages: whether its loops have a schedule, and whether code realises it.
 
+use std::time::Instant;
 use crate::tune::{self, Assembler, CompileOptions, Compiled, Language, OperationCounts};
 use crate::{Error, Request, Session};
 use serde::Serialize;
@@ -87,9 +88,11 @@ pub fn coverage(
         Err(error) => ScheduleCoverage::None(first_line(&error.to_string())),
     };
     let mut of = |language: Language| {
-        let in_order = language == Language::Gluon;
-        let options = CompileOptions { language, in_order, ..options.clone() };
-        match tune::compile(request, &options, assembler, session) {
+        let options = CompileOptions { language, in_order: true, ..options.clone() };
+        // Each language has the time that is given for a kernel.
+        let mut search = session.search.clone();
+        search.budget.until = search.budget.time.and_then(|time| Instant::now().checked_add(time));
+        match tune::compile(request, &options, assembler, &mut session.with(search)) {
             Ok(Compiled::Kernel(kernel)) => {
                 let (operations, machine_code) = (kernel.operations, kernel.machine_code.clone());
                 match kernel.in_order {

@@ -70,12 +70,6 @@ pub enum Error {
         /// Its architecture.
         architecture: String,
     },
-    /// Kernels that are executed in order are not written in CUDA.
-    #[error("{input}: kernels that are executed in order are written in Gluon: leave --emit cuda out")]
-    InOrderInCuda {
-        /// The input.
-        input: String,
-    },
     /// Code was asked for iterations that are scheduled as one.
     #[error("{input}: code is generated for a loop as it stands; leave --unroll out")]
     Unrolled {

@@ -72,7 +72,7 @@ const WAVE_SYNC_PRIMITIVES: &str = include_str!("twill_wave_sync.cuh");
 /// [`Error::NotInCuda`] for what only the Gluon back end can write.
 pub fn headers(kernel: &Checked) -> Result<Vec<(&'static str, &'static str)>, Error> {
     let mut headers = vec![("twill.cuh", PRIMITIVES)];
-    if source::groups(&dead_code::removed(kernel))?.iter().any(|group| group.scratch.is_some()) {
+    if source::groups(&dead_code::removed(kernel))?.iter().any(source::PrintedGroup::uses_scratch_primitives) {
         headers.push(("twill_scratch.cuh", SCRATCH_PRIMITIVES));
     }
     if tensor_memory::is_used(kernel) {

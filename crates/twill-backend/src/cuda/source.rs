@@ -20,6 +20,13 @@ pub(super) struct PrintedGroup {
     pub scratch: Option<u64>,
 }
 
+impl PrintedGroup {
+    /// Whether it calls what is in `twill_scratch.cuh`.
+    pub fn uses_scratch_primitives(&self) -> bool {
+        self.scratch.is_some() || self.text.contains("mma_with_shared(") || self.text.contains("bits_as<")
+    }
+}
+
 /// The functions of all groups.
 ///
 /// # Errors
@@ -49,7 +56,7 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> Result<String, Err
         header.architecture,
         if kernel.cluster.is_some() { "#define TWILL_CLUSTER\n" } else { "" }
     );
-    if scratch.iter().any(Option::is_some) {
+    if groups.iter().any(PrintedGroup::uses_scratch_primitives) {
         out.push_str("#include \"twill_scratch.cuh\"\n");
     }
     let has_tensor_memory = tensor_memory::is_used(kernel);

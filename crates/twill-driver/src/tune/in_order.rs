@@ -10,13 +10,16 @@ use twill_machine::Machine;
 /// Warps that are tried where registers do not suffice.
 const MOST_WARPS: u32 = 8;
 
+/// Warps that share out an MMA in CUDA.
+const MMA_WARPS: u32 = 4;
+
 /// Whether a kernel may be executed in order where it has no pipeline: nothing was asked for that only a pipeline has.
 pub(super) fn is_asked_for(request: &Request, options: &CompileOptions) -> bool {
     let LoweringParameters { loop_index, sub_tiles, programs, retile_loop, .. } = &request.lowering;
     let is_plain = loop_index.is_none() && sub_tiles.is_none() && programs.is_none() && retile_loop.is_none();
     let is_limited = request.limits.compute_groups.is_some() || request.limits.registers_per_thread.is_some();
-    let is_gluon = options.language == Language::Gluon && options.schedule == Which::Optimal;
-    options.in_order && is_plain && !is_limited && is_gluon && options.ring_depth.is_none()
+    let is_optimal = options.schedule == Which::Optimal;
+    options.in_order && is_plain && !is_limited && is_optimal && options.ring_depth.is_none()
 }
 
 /// Whether what is in the way of a pipeline is the kernel, and neither its text nor what was asked for.
@@ -79,6 +82,7 @@ pub(super) fn compile(
         preferred: false,
     };
     let lowered = |warps: Option<u32>| {
+        let warps = warps.or_else(|| (options.language == Language::Cuda).then_some(MMA_WARPS));
         let program = twill_codegen::in_order::lower(&module, function, warps).and_then(twill_codegen::check);
         program.and_then(|program| LoweredKernel::new(&spec, program, None)).map_err(emitted)
     };
@@ -92,7 +96,9 @@ pub(super) fn compile(
         Ok(candidate)
     };
     let first = assembled(None)?;
-    let has_more = first.lowered.program.groups.iter().all(|group| group.warps < MOST_WARPS);
+    // In CUDA, only four warps share out an MMA.
+    let has_more = options.language == Language::Gluon
+        && first.lowered.program.groups.iter().all(|group| group.warps < MOST_WARPS);
     let is_enough = !first.is_short_of_registers() && first.unusable().is_none();
     // Each thread of more warps holds less.
     let best = if is_enough || !has_more || session.is_stopped() {

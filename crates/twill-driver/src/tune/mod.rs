@@ -80,9 +80,6 @@ pub fn compile(
     if let Some(found) = cache.as_ref().and_then(|cache| cache.find(&key, GeneratedKernel::from_json)) {
         return Ok(Compiled::Kernel(Box::new(found)));
     }
-    if options.schedule == Which::InOrder && options.language == Language::Cuda {
-        return Err(Error::InOrderInCuda { input: request.input.name.clone() });
-    }
     if options.schedule == Which::InOrder {
         let kernel = in_order::compile(request, options, None, assembler, session)?;
         return Ok(Compiled::Kernel(Box::new(in_order_kernel(&kernel, "asked for (--schedule in-order)"))));
