@@ -61,6 +61,8 @@ pub(super) fn element(kind: &Type) -> Result<String, Error> {
         Type::Float(FloatKind::BF16) => "__nv_bfloat16".into(),
         Type::Float(FloatKind::F32) => "float".into(),
         Type::Float(FloatKind::F64) => "double".into(),
+        Type::Float(FloatKind::F8E4M3FN) => "__nv_fp8_e4m3".into(),
+        Type::Float(FloatKind::F8E5M2) => "__nv_fp8_e5m2".into(),
         Type::Pointer { pointee, .. } => format!("{} *", element(pointee)?),
         other => return Err(missing(format!("elements of type {other}"))),
     })

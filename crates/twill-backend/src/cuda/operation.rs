@@ -1,7 +1,7 @@
 //! Operations on elements as C++.
 
 use super::names::{self, missing};
-use crate::form::{Call, Form, Operands, comparison, form};
+use crate::form::{Call, Domain, Form, Operands, comparison, form};
 use twill_codegen::Error;
 use twill_codegen::ir::{Elementwise, Expression, ExpressionKind};
 use twill_triton::mlir::{FloatKind, Type};
@@ -76,6 +76,11 @@ pub(super) fn apply(
 /// A call, if the function takes numbers of that type.
 fn called(function: Call, texts: &[String], operand: &Type, element: &Type) -> Option<Result<String, Error>> {
     let name = function.cuda;
+    if *operand == Type::Float(FloatKind::F64) && function.cuda_of == Domain::Single {
+        let name = name.strip_suffix("_of").or_else(|| name.strip_suffix('f')).unwrap_or(name).replace("__f", "__d");
+        let plain = texts.iter().map(|t| bare(t)).collect::<Vec<_>>().join(", ");
+        return Some(Ok(format!("{name}({plain})")));
+    }
     Some(match function.cuda_of.takes(operand)? {
         Operands::AsTheyAre => {
             let plain = texts.iter().map(|t| bare(t)).collect::<Vec<_>>().join(", ");

@@ -69,6 +69,9 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> Result<String, Err
     if kernel.tile_scheduler.wave_sync {
         out.push_str("#include \"twill_wave_sync.cuh\"\n");
     }
+    if groups.iter().any(|group| group.text.contains("__nv_fp8_")) {
+        out.push_str("#include <cuda_fp8.h>\n");
+    }
     out.push_str("#ifndef __CUDACC_RTC__\n#include \"kernel.h\"\n#endif\n\nnamespace twill {\n");
     if !has_tensor_memory {
         out.push_str("\n// The MMAs of this kernel.\n");

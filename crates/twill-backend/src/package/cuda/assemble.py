@@ -22,7 +22,7 @@ from pathlib import Path
 PROGRAMS = ("programs_x", "programs_y", "programs_z")
 REQUIRED = ("name", "function", "architecture", "parameters", "arguments", "grid", "threads", "shared_memory")
 SOURCES = ("kernel.cu", "twill.cuh")
-OTHER_PRIMITIVES = ("twill_tcgen05.cuh", "twill_cluster.cuh", "twill_wave_sync.cuh")
+OTHER_PRIMITIVES = ("twill_scratch.cuh", "twill_tcgen05.cuh", "twill_cluster.cuh", "twill_wave_sync.cuh")
 OPTIONS = ("-std=c++17", "-default-device", "--ptxas-options=-v")
 
 Target = collections.namedtuple("Target", "arch")
