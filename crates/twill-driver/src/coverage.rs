@@ -1,9 +1,9 @@
 //! What becomes of a kernel, in both languages: whether its loops have a schedule, and whether code realises it.
 
-use std::time::Instant;
 use crate::tune::{self, Assembler, CompileOptions, Compiled, Language, OperationCounts};
 use crate::{Error, Request, Session};
 use serde::Serialize;
+use std::time::Instant;
 use twill_graph::Status;
 
 /// What becomes of a kernel.

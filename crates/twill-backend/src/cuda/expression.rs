@@ -180,17 +180,14 @@ impl Expressions<'_> {
 
     /// What is made as a whole, in the fragment `want`, along whose indices its dimensions run: a reduction, or a tile from
     /// shared memory; and the layout it has.
-    fn whole(
-        &self,
-        value: &Expression,
-        want: &Fragment,
-        axes: &[Option<Axis>],
-    ) -> Result<(String, Fragment), Error> {
+    fn whole(&self, value: &Expression, want: &Fragment, axes: &[Option<Axis>]) -> Result<(String, Fragment), Error> {
         match &value.kind {
             ExpressionKind::Reduce { axis, combine, operand } => {
                 let have = self.fragment(operand);
                 let result = match have {
-                    Fragment::Accumulator { rows, .. } | Fragment::PartialSums { rows } => Some(Fragment::Rows { rows }),
+                    Fragment::Accumulator { rows, .. } | Fragment::PartialSums { rows } => {
+                        Some(Fragment::Rows { rows })
+                    }
                     Fragment::Tensor { rows, .. } => Some(Fragment::TensorRows { rows }),
                     _ => None,
                 };
@@ -342,14 +339,7 @@ impl Expressions<'_> {
     }
 
     /// An element of a tile of this shape that is held, brought to where it is wanted if that is elsewhere.
-    fn of_held(
-        &self,
-        name: &str,
-        have: &Fragment,
-        shape: &[u64],
-        want: &Fragment,
-        axes: &[Option<Axis>],
-    ) -> String {
+    fn of_held(&self, name: &str, have: &Fragment, shape: &[u64], want: &Fragment, axes: &[Option<Axis>]) -> String {
         let part = want.part(axes);
         let is_straight = axes.iter().flatten().is_sorted_by_key(|a| match a {
             Axis::Row => 0,

@@ -40,8 +40,11 @@ pub(super) struct Printer<'a> {
 
 impl<'a> Printer<'a> {
     pub(super) fn new(kernel: &'a WarpProgram, group: &'a Group, number: usize) -> Printer<'a> {
-        let layouts =
-            if tensor_memory::is_used(kernel) { layouts_in_rows(group) } else { of_other_variables(group, Reach::Slices, &opaque::layouts(group)) };
+        let layouts = if tensor_memory::is_used(kernel) {
+            layouts_in_rows(group)
+        } else {
+            of_other_variables(group, Reach::Slices, &opaque::layouts(group))
+        };
         let inlined = inlined(group, &layouts);
         let (before, made) = (RefCell::new(Vec::new()), Cell::new(0));
         Printer {

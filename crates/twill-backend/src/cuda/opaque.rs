@@ -163,9 +163,7 @@ impl Target {
     fn of(print: &Expressions<'_>, id: VariableId) -> Target {
         let variable = &print.group.variables[id.index()];
         let number = Fragment::Linear { shape: Vec::new(), warps: print.group.warps };
-        let tile = || {
-            print.fragment_of(id).unwrap_or_else(|| Fragment::of_shape(&variable.shape, print.group.warps))
-        };
+        let tile = || print.fragment_of(id).unwrap_or_else(|| Fragment::of_shape(&variable.shape, print.group.warps));
         let is_number = variable.shape.is_empty();
         Target {
             name: print.variable(id),
@@ -193,11 +191,7 @@ fn held(print: &Expressions<'_>, value: &Expression) -> Result<String, Error> {
     print.held(value, &print.fragment(value))
 }
 
-fn product(
-    print: &Expressions<'_>,
-    [a, b, sum]: [&Expression; 3],
-    to: VariableId,
-) -> Result<String, Error> {
+fn product(print: &Expressions<'_>, [a, b, sum]: [&Expression; 3], to: VariableId) -> Result<String, Error> {
     let to = Target::of(print, to);
     let [.., rows, depth] = *a.shape.as_slice() else { return Err(missing("an MMA of vectors".into())) };
     let [.., columns] = *b.shape.as_slice() else { return Err(missing("an MMA of vectors".into())) };
@@ -266,11 +260,7 @@ fn along(
     print.before.borrow_mut().push(format!("struct alignas({}) {stem} {{ {} }};", 4, fields.join(" ")));
     let parts: Result<Vec<String>, Error> = operands.iter().map(|e| print.held(e, &fragment)).collect();
     let parts: Vec<String> = parts?.iter().map(|part| format!("{part}[e]")).collect();
-    let whole = format!(
-        "each<{stem}, {}>([&](auto e) {{ return {stem}{{{}}}; }})",
-        fragment.name(),
-        parts.join(", ")
-    );
+    let whole = format!("each<{stem}, {}>([&](auto e) {{ return {stem}{{{}}}; }})", fragment.name(), parts.join(", "));
     let whole = print.first("whole", &whole);
     let combine = print.first("combine", &combine_function(print, region, &stem, operands.len())?);
     let scratch = print.scratch(bytes * extent);
@@ -306,10 +296,17 @@ fn combine_function(
     let mut text = format!("[=]({kind} left_, {kind} right_) {{ ");
     for (k, (name, element)) in region.arguments.iter().enumerate() {
         let side = if k < count { "left_" } else { "right_" };
-        let _ = write!(text, "const {} {} = {side}.of{}; ", names::element(element)?, names::name(name), k % count.max(1));
+        let _ =
+            write!(text, "const {} {} = {side}.of{}; ", names::element(element)?, names::name(name), k % count.max(1));
     }
     for (name, value) in &region.body {
-        let _ = write!(text, "const {} {} = {}; ", names::element(&value.element)?, names::name(name), print.scalar(value)?);
+        let _ = write!(
+            text,
+            "const {} {} = {}; ",
+            names::element(&value.element)?,
+            names::name(name),
+            print.scalar(value)?
+        );
     }
     let results: Result<Vec<String>, Error> = region.results.iter().map(|value| print.scalar(value)).collect();
     let _ = write!(text, "return {kind}{{{}}}; }}", results?.join(", "));
@@ -348,7 +345,10 @@ fn inline_assembly(
     for (k, (operand, constraint)) in operands.iter().zip(&constraints[1..]).enumerate() {
         let value = if to.is_number { print.scalar(operand)? } else { print.element(operand, &to.fragment, &axes)? };
         let (kind, element) = (register(constraint).ok_or_else(unknown)?, names::element(&operand.element)?);
-        registers.push(format!("const {element} value{k} = {}; const {kind} in{k} = bits_as<{kind}>(value{k});", bare(&value)));
+        registers.push(format!(
+            "const {element} value{k} = {}; const {kind} in{k} = bits_as<{kind}>(value{k});",
+            bare(&value)
+        ));
         inputs.push(format!("\"{constraint}\"(in{k})"));
     }
     let kind = register(constraints[0]).ok_or_else(unknown)?;
