@@ -70,6 +70,7 @@ pub(super) fn statement(
             let whole = held(print, x)?;
             Ok(to.assigned(&print.moved(&whole, &x.shape, &to.fragment, &place)))
         }
+        ("gpu.barrier" | "ttg.barrier" | "ttg.local_barrier", ..) => Ok(format!("{}.sync();", print.scratch(8))),
         ("tt.unsplat", [x], [to]) => {
             let to = Target::of(print, *to);
             let whole = held(print, x)?;
@@ -213,7 +214,7 @@ fn product(print: &Expressions<'_>, [a, b, sum]: [&Expression; 3], to: VariableI
         } else {
             let right = held(print, b)?;
             let scratch = print.scratch(16 * columns * 2);
-            let _ = write!(code, "mma({scratch}, {}, {left}, {right});", to.name);
+            let _ = write!(code, "mma_with_held({scratch}, {}, {left}, {right});", to.name);
         }
         return Ok(code);
     }

@@ -214,7 +214,7 @@ TWILL void mma_with_shared(tile<float, accumulator<R, C>> &sum, const tile<T, ac
 
 /// The same with a right operand that threads hold.
 template <typename X, typename T, int R, int C, int K, typename S>
-TWILL void mma(X scratch, tile<float, accumulator<R, C>> &sum, const tile<T, accumulator<R, K>> &left, const tile<T, S> &right) {
+TWILL void mma_with_held(X scratch, tile<float, accumulator<R, C>> &sum, const tile<T, accumulator<R, K>> &left, const tile<T, S> &right) {
   repeat<K / 16>([&](int part) {
     scratch.sync();
     for_each<S>([&](element<S> e) {
