@@ -9,7 +9,7 @@ use super::operation::bare;
 use super::rows::layouts_in_rows;
 use super::source::PrintedGroup;
 use super::{opaque, tensor_memory, tiles, trace, wave_sync};
-use crate::layout::{Reach, inlined, of_other_variables};
+use crate::layout::{Layout, Reach, inlined, of_other_variables};
 use crate::listing::end_with_marker;
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
@@ -40,12 +40,19 @@ pub(super) struct Printer<'a> {
 
 impl<'a> Printer<'a> {
     pub(super) fn new(kernel: &'a WarpProgram, group: &'a Group, number: usize) -> Printer<'a> {
-        let layouts = if tensor_memory::is_used(kernel) {
+        let mut layouts = if tensor_memory::is_used(kernel) {
             layouts_in_rows(group)
         } else {
             of_other_variables(group, Reach::Slices, &opaque::layouts(group))
         };
         let inlined = inlined(group, &layouts);
+        // What is made more than once is held, wherever it is.
+        for (k, variable) in group.variables.iter().enumerate() {
+            let is_held = !variable.shape.is_empty() && !inlined.contains_key(&VariableId::at(k));
+            if is_held && layouts[k].is_none() {
+                layouts[k] = Some(Layout::of_shape(&variable.shape, group.warps));
+            }
+        }
         let (before, made) = (RefCell::new(Vec::new()), Cell::new(0));
         Printer {
             kernel,

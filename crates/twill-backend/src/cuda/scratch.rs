@@ -23,8 +23,7 @@ pub(super) fn sizes(least: &[Option<u64>], taken: u64) -> Vec<u64> {
     let count = least.iter().flatten().count() as u64;
     let free = AVAILABLE.saturating_sub(taken) / count.max(1);
     let fits = if free.is_power_of_two() { free } else { free.next_power_of_two() / 2 };
-    let size =
-        |least: &Option<u64>| least.map_or(0, |least| fits.min(ENOUGH).max(LEAST).max(least.next_power_of_two()));
+    let size = |least: &Option<u64>| least.map_or(0, |least| fits.clamp(LEAST, ENOUGH).max(least.next_power_of_two()));
     least.iter().map(size).collect()
 }
 
