@@ -16,6 +16,7 @@ const OURS: [&str; 18] = [
     "kernel.h",
     "twill.cuh",
     "twill_tcgen05.cuh",
+    "twill_scratch.cuh",
     "twill_cluster.cuh",
     "twill_wave_sync.cuh",
     "kernel.json",
