@@ -3,7 +3,7 @@
 use super::names::{self, missing};
 use crate::form::{Call, Domain, Form, Operands, comparison, form};
 use twill_codegen::Error;
-use twill_codegen::ir::{Elementwise, Expression, ExpressionKind};
+use twill_codegen::ir::{Elementwise, Expression, ExpressionKind, Opaque};
 use twill_triton::mlir::{FloatKind, Type};
 
 /// An operation on elements; `of` are what the texts say, for their types.
@@ -14,6 +14,15 @@ pub(super) fn apply(
     element: &Type,
 ) -> Result<String, Error> {
     let unknown = || missing(format!("the operation {operation}"));
+    if let Elementwise::Opaque(opaque) = operation {
+        return match by_name(opaque, texts, element)? {
+            Some(text) => Ok(text),
+            None => match Elementwise::of(&opaque.name, opaque.attribute("predicate")) {
+                Some(known) => apply(&known, texts, of, element),
+                None => Err(unknown()),
+            },
+        };
+    }
     let to = || names::element(element);
     let operand = of.first().map_or(element, |o| &o.element);
     let bits = names::unsigned(operand);
@@ -71,6 +80,20 @@ pub(super) fn apply(
         },
         _ => Err(unknown()),
     }
+}
+
+/// An operation that has no row among those on elements, by its name in MLIR; none where its name is not known here either.
+fn by_name(operation: &Opaque, texts: &[String], element: &Type) -> Result<Option<String>, Error> {
+    let kind = names::element(element)?;
+    Ok(match (operation.name.as_str(), texts) {
+        ("tt.ptr_to_int" | "tt.int_to_ptr", [x]) => Some(format!("({kind})({})", bare(x))),
+        ("tt.bitcast" | "arith.bitcast", [x]) => Some(format!("bits_as<{kind}>({})", bare(x))),
+        ("arith.remf", [a, b]) if *element == Type::Float(FloatKind::F64) => {
+            Some(format!("fmod({}, {})", bare(a), bare(b)))
+        }
+        ("arith.remf", [a, b]) => Some(format!("{kind}(fmodf(float({}), float({})))", bare(a), bare(b))),
+        _ => None,
+    })
 }
 
 /// A call, if the function takes numbers of that type.
