@@ -8,7 +8,7 @@ use super::scratch::extents_along;
 use crate::layout::Layout;
 use std::fmt::Write as _;
 use twill_codegen::Error;
-use twill_codegen::ir::{CombineRegion, Elementwise, Expression, ExpressionKind, Group, Op, Opaque, VariableId, visit};
+use twill_codegen::ir::{CombineRegion, Expression, ExpressionKind, Group, Op, Opaque, VariableId, visit};
 use twill_triton::mlir::{FloatKind, Type};
 
 /// Warps of a group whose MMAs have a layout here.
@@ -116,6 +116,8 @@ pub(super) fn statement(
             Ok(to.assigned(&print.moved(&whole, &source.shape, &to.fragment, &place)))
         }
         ("tt.elementwise_inline_asm", _, [_, ..]) => inline_assembly(print, operation, operands, results),
+        // What is read anew each time must not be read ahead.
+        ("tt.load", ..) if attribute("isVolatile") == "true" => Err(missing("a volatile load".into())),
         ("tt.load", [pointers, rest @ ..], [to]) => {
             let boxed = |e: &Expression| Some(Box::new(e.clone()));
             let kind = ExpressionKind::Load {
@@ -124,25 +126,6 @@ pub(super) fn statement(
                 other: rest.get(1).and_then(boxed),
             };
             let to = Target::of(print, *to);
-            let value = Expression { kind, shape: to.shape.clone(), element: to.element.clone() };
-            let text = if to.is_number { print.scalar(&value)? } else { print.tile(&value, &to.fragment)? };
-            Ok(format!("{} = {};", to.name, bare(&text)))
-        }
-        ("tt.ptr_to_int" | "tt.int_to_ptr" | "tt.bitcast" | "arith.bitcast", [x], [to]) => {
-            let to = Target::of(print, *to);
-            let kind = names::element(&to.element)?;
-            let is_pointer = matches!(operation.name.as_str(), "tt.ptr_to_int" | "tt.int_to_ptr");
-            let text = |x: &str| if is_pointer { format!("({kind})({x})") } else { format!("bits_as<{kind}>({x})") };
-            if to.is_number {
-                return Ok(format!("{} = {};", to.name, text(bare(&print.scalar(x)?))));
-            }
-            let x = print.element(x, &to.fragment, &to.fragment.axes(to.shape.len()))?;
-            Ok(to.assigned(&to.each(&text(bare(&x)))))
-        }
-        (name, _, [to]) => {
-            let operation = Elementwise::of(name, operation.attribute("predicate")).ok_or_else(unknown)?;
-            let to = Target::of(print, *to);
-            let kind = ExpressionKind::Apply { operation, operands: operands.to_vec() };
             let value = Expression { kind, shape: to.shape.clone(), element: to.element.clone() };
             let text = if to.is_number { print.scalar(&value)? } else { print.tile(&value, &to.fragment)? };
             Ok(format!("{} = {};", to.name, bare(&text)))

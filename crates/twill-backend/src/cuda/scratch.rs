@@ -8,7 +8,7 @@ use super::names;
 use super::operation::apply;
 use crate::cuda::expression::flat_index;
 use twill_codegen::Error;
-use twill_codegen::ir::{Elementwise, Expression, ExpressionKind, WarpProgram};
+use twill_codegen::ir::{Elementwise, Expression, ExpressionKind};
 use twill_triton::mlir::Type;
 
 /// Bytes that a group gets where there are as many.
@@ -28,8 +28,7 @@ pub(super) fn sizes(least: &[Option<u64>], taken: u64) -> Vec<u64> {
 }
 
 /// What a group calls its scratch memory.
-pub(super) fn name(kernel: &WarpProgram, group: &str) -> String {
-    debug_assert!(kernel.groups.iter().any(|g| g.name == group), "a group of this kernel");
+pub(super) fn name(group: &str) -> String {
     format!("scratch_of_{}", names::name(group))
 }
 
@@ -37,7 +36,7 @@ impl Expressions<'_> {
     /// The group's scratch memory, of which it needs so many bytes.
     pub fn scratch(&self, bytes: u64) -> String {
         self.scratch.set(Some(self.scratch.get().unwrap_or(0).max(bytes)));
-        format!("{}()", name(self.kernel, &self.group.name))
+        format!("{}()", name(&self.group.name))
     }
 
     /// A tile of this shape that is held, brought to the fragment `want`, along whose indices its dimensions run.

@@ -85,7 +85,7 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> Result<String, Err
     }
     for (k, (at, bytes)) in storage.scratch.iter().enumerate().filter(|(_, (_, bytes))| *bytes > 0) {
         let group = &kernel.groups[k];
-        let (kind, name) = (scratch_memory(k, group, *bytes), scratch::name(kernel, &group.name));
+        let (kind, name) = (scratch_memory(k, group, *bytes), scratch::name(&group.name));
         let _ = writeln!(out, "TWILL {kind} {name}() {{ return {{shared_at({at})}}; }}");
     }
     if has_tensor_memory {

@@ -161,6 +161,12 @@ template <int R, int C, int W> struct blocked_tile {
   TWILL static bool owns() { return down::holds() && across::holds(); }
 };
 
+/// Columns of a tile; 1 where its elements are counted by rows or by columns alone.
+template <typename L> struct width_of { static constexpr int value = 1; };
+template <int R, int C> struct width_of<accumulator<R, C>> { static constexpr int value = C; };
+template <int R> struct width_of<accumulator_partials<R>> { static constexpr int value = 4; };
+template <int R, int C, int W> struct width_of<blocked_tile<R, C, W>> { static constexpr int value = C; };
+
 /// An element that a thread holds in a layout.
 template <typename L> struct element {
   int row_held, column_held;

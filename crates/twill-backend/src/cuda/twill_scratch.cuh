@@ -41,12 +41,6 @@ template <int D, int W, int... E> TWILL int dimension(element<linear<W, E...>> e
   return e.row() / stride_of<D>(numbers<E...>{}) % extent_of<D>(numbers<E...>{});
 }
 
-/// Columns of a tile; 1 where its elements are counted by rows or by columns alone.
-template <typename L> struct width_of { static constexpr int value = 1; };
-template <int R, int C> struct width_of<accumulator<R, C>> { static constexpr int value = C; };
-template <int R> struct width_of<accumulator_partials<R>> { static constexpr int value = 4; };
-template <int R, int C, int W> struct width_of<blocked_tile<R, C, W>> { static constexpr int value = C; };
-
 /// Which element of a tile it is, row by row.
 template <typename L> TWILL int flat(element<L> e) { return e.row() * width_of<L>::value + e.column(); }
 

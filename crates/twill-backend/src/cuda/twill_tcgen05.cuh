@@ -41,6 +41,8 @@ template <int R, int C> struct tensor_tile : tensor_columns<R, C> {
   TWILL static bool owns() { return true; }
 };
 
+template <int R, int C> struct width_of<tensor_tile<R, C>> { static constexpr int value = C; };
+
 /// The elements of each row, combined: every fourth by itself until the end, for shorter chains.
 template <typename Op, typename T, int R, int C>
 TWILL tile<T, tensor_rows<R>> quad_all_reduce(const tile<T, tensor_tile<R, C>> &whole, Op combine) {
