@@ -139,10 +139,11 @@ class Kernels(unittest.TestCase):
         path.write_text(text, encoding="utf-8")
         shutil.rmtree(out, ignore_errors=True)
         done = run("compile", path, "--machine", "h200", "-o", out, "--no-assemble", *arguments)
+        for said in (done.stdout, done.stderr):
+            self.assertIsNone(OBEYED.search(said.decode().replace("\n", " ")))
         if done.returncode == 0:
             return out
         self.assertEqual((done.returncode, out.exists()), (1, False))
-        self.assertIsNone(OBEYED.search(done.stderr.decode().replace("\n", " ")))
         return None
 
     def check(self, out: Path) -> None:

@@ -3,6 +3,7 @@
 use crate::arguments::{CoverageArguments, CoverageFormat};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::printable;
 use crate::progress;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -43,7 +44,7 @@ pub(crate) fn run(arguments: &CoverageArguments) -> Result<Exit, Error> {
                 all.push(found);
             }
             Err(error) => {
-                eprintln!("error: {error}");
+                eprintln!("error: {}", printable(&error.to_string()));
                 failed = true;
             }
         }

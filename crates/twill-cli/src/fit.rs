@@ -4,6 +4,7 @@ use crate::arguments::{FitArguments, FitFormat};
 use crate::error::Error;
 use crate::exit::Exit;
 use crate::files;
+use crate::printable;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -35,7 +36,7 @@ pub(crate) fn run(arguments: &FitArguments) -> Result<Exit, Error> {
             (Ok(fit), FitFormat::Text) => {
                 text.push_str(&folded(&words(fit, arguments.verbose), arguments.width.columns()))
             }
-            (Err(error), FitFormat::Text) => eprintln!("error: {error}"),
+            (Err(error), FitFormat::Text) => eprintln!("error: {}", printable(&error.to_string())),
             (found, FitFormat::Json) => {
                 let mut value = match found {
                     // Plain data always serialises.

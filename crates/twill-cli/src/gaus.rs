@@ -3,6 +3,7 @@
 use crate::arguments::{GausArguments, GausFormat};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::printable;
 use crate::progress::Ticker;
 use crate::{budgets, files, pictures, progress};
 use twill_driver::gaus;
@@ -28,7 +29,7 @@ pub(crate) fn run_for_proof(arguments: &GausArguments) -> Result<Exit, Error> {
 fn answer(arguments: &GausArguments) -> Result<(Exit, bool), Error> {
     match solve(arguments) {
         Err(Error::Gaus(error)) if error.proves_infeasible() => {
-            eprintln!("{error}");
+            eprintln!("{}", printable(&error.to_string()));
             Ok((Exit::Infeasible, true))
         }
         other => other,

@@ -82,8 +82,8 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
     exit as u8
 }
 
-/// An error as it is printed: it quotes what it complains of, which may be long, and a terminal obeys control characters.
-fn printable(error: &str) -> String {
+/// A message as it is printed: it quotes what it speaks of, which may be long, and a terminal obeys control characters.
+pub(crate) fn printable(error: &str) -> String {
     const LONGEST: usize = 2000;
     let line = |line: &str| match line.char_indices().nth(LONGEST) {
         None => showable(line),

@@ -1,5 +1,6 @@
 //! Progress of a long search, for a person who waits; and what ends it early.
 
+use crate::printable;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -110,7 +111,7 @@ impl Observer for Ticker {
     fn note(&mut self, text: &str) {
         locked(&self.line).wipe();
         if !self.quiet {
-            eprintln!("{text}");
+            eprintln!("{}", printable(text));
         }
     }
 }
