@@ -16,6 +16,7 @@ from bench.fit.configurations import Configuration
 
 SHARED_BYTES = 232448
 TENSOR_COLUMNS = 512
+FILE_WORDS = 65536
 COMPILED = {0: "compiled", 1: "refused", 2: "infeasible", 3: "not found in time"}
 
 
@@ -52,6 +53,8 @@ def compile_one(task: tuple) -> dict:
     if run.returncode == 0 and json.loads((folder / "kernel.json").read_text())["groups"] == ["in_order"]:
         # What fits is a kernel with a pipeline.
         row["compile"] = "in order"
+    elif run.returncode == 0 and takes_more_registers(folder):
+        row["compile"] = "spills"
     elif run.returncode == 0:
         started = time.perf_counter()
         row["kernel"] = hashlib.sha256((folder / "kernel.py").read_bytes()).hexdigest()[:16]
@@ -63,6 +66,20 @@ def compile_one(task: tuple) -> dict:
             row["triton"] = " ".join(f"{type(error).__name__}: {str(error).strip().splitlines()[-1:]}".split())[-400:]
         row["triton_seconds"] = round(time.perf_counter() - started, 3)
     return row
+
+
+def takes_more_registers(folder: Path) -> bool:
+    """Whether the schedule counts on more registers than a multiprocessor has."""
+
+    def inner(value) -> bool:
+        if isinstance(value, dict):
+            own = value.get("registers")
+            if isinstance(own, dict) and own.get("words", 0) > FILE_WORDS:
+                return True
+            return any(map(inner, value.values()))
+        return isinstance(value, list) and any(map(inner, value))
+
+    return inner(json.loads((folder / "schedule.json").read_text()))
 
 
 def truth(row: dict) -> bool:

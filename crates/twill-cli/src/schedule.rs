@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &ScheduleArguments) -> Result<Exit, Error> {
         let solve = |one: &LoopProblem| twill_driver::solve(input, one, &mut session, each).map_err(Error::from);
         return smtlib::run(arguments, &problems.loops, solve);
     }
-    let answer = twill_driver::answer(&request, &problems, &mut session, reading)?;
+    let (problems, answer) = twill_driver::answer(&request, problems, &mut session, reading)?;
     drop(ticker);
     let exit = match &answer {
         Answer::Together(kernel, report) => siblings::write(arguments, kernel, report, &budget)?,

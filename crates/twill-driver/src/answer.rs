@@ -2,13 +2,13 @@
 
 use crate::estimate::estimated;
 use crate::solve::naive;
-use crate::{Error, LoopProblem, Loops, Request, Session, Silent, siblings, solve};
+use crate::{Error, LoopProblem, Loops, Request, Session, Silent, relax, siblings, solve};
 use twill_check::Verified;
 use twill_exact::{Budget, Naive, SearchOptions};
-use twill_graph::{MultiLoopProblem, MultiLoopReport, Outcome, Report, Schedule};
+use twill_graph::{MultiLoopProblem, MultiLoopReport, Outcome, Report, Schedule, Status};
 
 /// Work for a schedule that is built where a search was stopped before it had one.
-const GRACE_WORK: u64 = 1_000_000;
+pub(crate) const GRACE_WORK: u64 = 1_000_000;
 
 const NOT_PIPELINED: &str = "note: stopped before a schedule was found; the one shown runs one iteration after another";
 
@@ -40,23 +40,108 @@ impl Answer {
             Answer::Together(_, report) => &report.loops,
         }
     }
+
+    /// The least settled of the loops' outcomes.
+    pub fn status(&self) -> Status {
+        let least_settled = |status: &Status| match status {
+            Status::Optimal => 0,
+            Status::Feasible => 1,
+            Status::Unknown => 2,
+            Status::Infeasible => 3,
+        };
+        let together = match self {
+            Answer::Each(_) => None,
+            Answer::Together(_, report) => Some(report.outcome.status()),
+        };
+        let each = self.loops().iter().map(|report| report.outcome.status());
+        each.chain(together).max_by_key(least_settled).unwrap_or(Status::Unknown)
+    }
+
+    /// The same for a machine with fewer registers, of which nothing is proved.
+    fn of_another_machine(mut self) -> Answer {
+        let loops = match &mut self {
+            Answer::Each(reports) => reports,
+            Answer::Together(_, report) => {
+                report.outcome = feasible(std::mem::replace(&mut report.outcome, unknown()));
+                &mut report.loops
+            }
+        };
+        for report in loops {
+            report.outcome = feasible(std::mem::replace(&mut report.outcome, unknown()));
+        }
+        self
+    }
 }
 
-/// Schedules the loops of a request; `reading` is the seconds that reading and lowering them took, for the reports.
+fn unknown<S>() -> Outcome<S> {
+    Outcome::Unknown { stopped_by: String::new() }
+}
+
+/// An outcome without its proof.
+fn feasible<S>(outcome: Outcome<S>) -> Outcome<S> {
+    match outcome {
+        Outcome::Optimal { schedule } => Outcome::Feasible { schedule },
+        other => other,
+    }
+}
+
+/// Schedules the loops of a request, whose problems are given; `reading` is the seconds that reading and lowering them took, for the
+/// reports. A kernel that has no schedule within the machine's registers is scheduled with more of them, which is noted: the problems that
+/// were solved come back.
 ///
 /// # Errors
 /// When the loops do not go together, or the checker does not accept a schedule.
 pub fn answer(
     request: &Request,
+    problems: Loops<LoopProblem>,
+    session: &mut Session<'_>,
+    reading: f64,
+) -> Result<(Loops<LoopProblem>, Answer), Error> {
+    let found = answered(request, &problems, session, reading, Effort::Search)?;
+    let status = found.status();
+    if matches!(status, Status::Optimal | Status::Feasible) || session.is_stopped() {
+        return Ok((problems, found));
+    }
+    let effort = if status == Status::Infeasible { Effort::Search } else { Effort::OneAfterAnother };
+    for (relaxed, what) in relax::relaxed(request) {
+        let others = crate::problems(&relaxed)?;
+        let other = answered(&relaxed, &others, session, reading, effort)?;
+        if matches!(other.status(), Status::Optimal | Status::Feasible) {
+            session.observer.note(&format!("note: {}; this one takes {what}", relax::reason(status)));
+            return Ok((others, other.of_another_machine()));
+        }
+        if session.is_stopped() {
+            break;
+        }
+    }
+    Ok((problems, found))
+}
+
+/// How a schedule is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effort {
+    /// By search; where a budget ends it, one iteration after another.
+    Search,
+    /// Without search: one iteration after another.
+    OneAfterAnother,
+}
+
+fn answered(
+    request: &Request,
     problems: &Loops<LoopProblem>,
     session: &mut Session<'_>,
     reading: f64,
+    effort: Effort,
 ) -> Result<Answer, Error> {
     let input = &request.input.name;
     if let Some(kernel) = siblings::problem(request, problems)? {
-        let mut report = siblings::solve(input, &kernel, session, reading)?;
+        let naive = || siblings::naive(input, &kernel, Naive::NoPipelining, &mut grace(&mut Silent));
+        let mut report = match effort {
+            Effort::Search => siblings::solve(input, &kernel, session, reading)?,
+            Effort::OneAfterAnother => naive()?,
+        };
         if was_stopped(&report.outcome) {
-            let naive = siblings::naive(input, &kernel, Naive::NoPipelining, &mut grace(&mut Silent))?;
+            let naive = naive()?;
             if naive.outcome.schedule().is_some() {
                 report.outcome = naive.outcome;
                 let own = report.loops.into_iter().zip(naive.loops);
@@ -70,9 +155,13 @@ pub fn answer(
     let each = reading / problems.loops.len().max(1) as f64;
     let mut reports = Vec::new();
     for one in &problems.loops {
-        let mut report = solve(input, one, session, each)?;
+        let naive = || naive(input, one, Naive::NoPipelining, &mut grace(&mut Silent));
+        let mut report = match effort {
+            Effort::Search => solve(input, one, session, each)?,
+            Effort::OneAfterAnother => naive()?,
+        };
         if was_stopped(&report.outcome) {
-            let naive = naive(input, one, Naive::NoPipelining, &mut grace(&mut Silent))?;
+            let naive = naive()?;
             if naive.outcome.schedule().is_some() {
                 report.outcome = naive.outcome;
                 session.observer.note(NOT_PIPELINED);

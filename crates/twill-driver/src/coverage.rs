@@ -113,19 +113,12 @@ pub fn coverage(
 }
 
 fn scheduled(request: &Request, session: &mut Session<'_>) -> Result<ScheduleCoverage, Error> {
-    let problems = crate::problems(request)?;
-    let answer = crate::answer(request, &problems, session, 0.0)?;
-    let statuses = answer.loops().iter().map(|report| report.outcome.status());
-    let worst = |status: &Status| match status {
-        Status::Optimal => 0,
-        Status::Feasible => 1,
-        Status::Infeasible | Status::Unknown => 2,
-    };
-    Ok(match statuses.max_by_key(worst) {
-        Some(Status::Optimal) => ScheduleCoverage::Optimal,
-        Some(Status::Feasible) => ScheduleCoverage::Feasible,
-        Some(Status::Infeasible) => ScheduleCoverage::None("no schedule exists: proved".into()),
-        Some(Status::Unknown) | None => ScheduleCoverage::None("no schedule was found in time".into()),
+    let (_, answer) = crate::answer(request, crate::problems(request)?, session, 0.0)?;
+    Ok(match answer.status() {
+        Status::Optimal => ScheduleCoverage::Optimal,
+        Status::Feasible => ScheduleCoverage::Feasible,
+        Status::Infeasible => ScheduleCoverage::None("no schedule exists: proved".into()),
+        Status::Unknown => ScheduleCoverage::None("no schedule was found in time".into()),
     })
 }
 

@@ -280,6 +280,15 @@ impl Error {
         place?.source.as_ref()
     }
 
+    /// Whether the rows of a loop cannot be shared out between groups.
+    pub(crate) fn asks_for_one_sub_tile(&self) -> bool {
+        match self {
+            Error::Emit { error, .. } => error.asks_for_one_sub_tile(),
+            Error::Triton(error) => matches!(**error, twill_triton::Error::NoRows { .. }),
+            _ => false,
+        }
+    }
+
     /// Bytes of shared memory that the generated kernel has too many, where that is what is wrong; 0 where another schedule might
     /// do for another reason; `None` where none will.
     pub(crate) fn excess(&self) -> Option<u64> {

@@ -128,7 +128,12 @@ pub struct Siblings {
 /// # Errors
 /// When the input does not read, cannot be lowered, or does not go with the machine.
 pub fn problems(request: &Request) -> Result<Loops<LoopProblem>, Error> {
-    let Loops { loops, siblings } = lowered(&request.input, &request.lowering)?;
+    let Loops { loops, siblings } = match lowered(&request.input, &request.lowering) {
+        Err(error) if request.lowering.sub_tiles.is_none() && error.asks_for_one_sub_tile() => {
+            lowered(&request.input, &LoweringParameters { sub_tiles: Some(1), ..request.lowering.clone() })?
+        }
+        lowered => lowered?,
+    };
     let problem = |l| loop_problem(&request.input.name, &request.limits, l);
     let loops: Result<Vec<LoopProblem>, Error> = loops.into_iter().map(problem).collect();
     Ok(Loops { loops: loops?, siblings })
@@ -228,6 +233,11 @@ fn loop_problem(input: &str, limits: &Limits, lowered: Lowered) -> Result<LoopPr
     if let Some(groups) = limits.compute_groups {
         resources.compute_groups.maximum = groups;
     }
+    if let Some(warps) = limits.compute_warps {
+        resources.compute_groups.warps = warps;
+    }
+    resources.registers.words *= u64::from(limits.register_multiple);
+    resources.registers.maximum_per_thread *= limits.register_multiple;
     if let Some(registers) = limits.registers_per_thread {
         limit_registers(&mut resources, registers)?;
     }

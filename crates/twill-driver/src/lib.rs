@@ -18,6 +18,7 @@ mod input;
 mod kind;
 mod observe;
 pub mod options;
+mod relax;
 mod replay;
 pub mod report;
 mod request;

@@ -120,6 +120,10 @@ pub struct Limits {
     pub compute_groups: Option<u32>,
     /// Most registers that a thread of a compute group may have, instead of the machine's.
     pub registers_per_thread: Option<u32>,
+    /// Warps of each compute group, instead of the machine's.
+    pub compute_warps: Option<u32>,
+    /// Times its registers that a thread is taken to have, at least 1. What exceeds the register file is spilled.
+    pub register_multiple: u32,
     /// Iterations that are scheduled as one, at least 1.
     pub unroll: u32,
     /// Costs are normalised to integers whose sum is at most this; 0 keeps true cycles.
@@ -136,6 +140,8 @@ impl Default for Limits {
         Limits {
             compute_groups: None,
             registers_per_thread: None,
+            compute_warps: None,
+            register_multiple: 1,
             unroll: 1,
             normalise: 0,
             model: ModelOptions::default(),

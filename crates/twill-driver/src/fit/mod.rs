@@ -14,8 +14,8 @@ pub use data::{Fit, Holder, LoopBound, Misfit, Need, Resource, Verdict};
 
 use crate::input::generated_source;
 use crate::tune::rules;
-use crate::tune::{CompileOptions, Which, lower};
-use crate::{Error, LoopProblem, Loops, Request, Session, Silent, Source};
+use crate::tune::{CompileOptions, Language, Which, lower};
+use crate::{Error, LoopProblem, Loops, Request, Session, Silent, Source, relax};
 use twill_check::{Constraint, Rejected, Verified};
 use twill_codegen::Options;
 use twill_codegen::ir::WarpProgram;
@@ -31,6 +31,26 @@ const WORK: u64 = 1_000_000;
 /// When the request cannot be stated as a scheduling problem, or no code can be generated for its kernel whatever the schedule.
 pub fn fit(request: &Request, options: &CompileOptions) -> Result<Fit, Error> {
     let source = generated_source(request)?;
+    let own = within(request, options, &source)?;
+    let is_short = own
+        .misfit
+        .as_ref()
+        .is_some_and(|misfit| matches!(misfit.resource, Some(Resource::Registers | Resource::RegisterFile)));
+    if !is_short || options.language != Language::Gluon || options.schedule != Which::Optimal {
+        return Ok(own);
+    }
+    // More warps hold more; what is spilled does not fit.
+    let Some(relaxed) = relax::relaxed(request).into_iter().next().map(|(relaxed, _)| relaxed) else { return Ok(own) };
+    let mut options = options.clone();
+    options.shares.compute_warps = relaxed.limits.compute_warps;
+    match within(&relaxed, &options, &source) {
+        Ok(other) if other.fits() => Ok(other),
+        _ => Ok(own),
+    }
+}
+
+/// The same within the limits of the request alone.
+fn within(request: &Request, options: &CompileOptions, source: &Source) -> Result<Fit, Error> {
     let mut fit = Fit {
         input: request.input.name.clone(),
         kernel: source.kernel.name().to_owned(),
@@ -40,8 +60,8 @@ pub fn fit(request: &Request, options: &CompileOptions) -> Result<Fit, Error> {
         loops: Vec::new(),
         misfit: None,
     };
-    let request = lower::with_assignment(request, options, &source);
-    let requested = match crate::problems_of_source(&request, &source) {
+    let request = lower::with_assignment(request, options, source);
+    let requested = match crate::problems_of_source(&request, source) {
         Ok(requested) => requested,
         Err(Error::Problem { error, .. }) if matches!(*error, ProblemError::Reserved { .. }) => {
             verdict::reserved(&mut fit, &error);
@@ -49,7 +69,7 @@ pub fn fit(request: &Request, options: &CompileOptions) -> Result<Fit, Error> {
         }
         Err(error) => return Err(error),
     };
-    fit.loops = bound::of(&request, &source, &requested.loops, &source.lowered);
+    fit.loops = bound::of(&request, source, &requested.loops, &source.lowered);
     let resources = source.machine.resources();
     if let Some((problems, reason)) =
         requested.loops.iter().find_map(|p| Some((p, twill_exact::impossible(&p.problem)?)))
@@ -61,11 +81,14 @@ pub fn fit(request: &Request, options: &CompileOptions) -> Result<Fit, Error> {
     match schedules(&request, options, &problems)? {
         Ok(schedules) => {
             let schedules: Vec<&Verified<Schedule>> = schedules.iter().collect();
-            let program = program(&request, options, &source, &problems, &schedules)?;
+            let program = program(&request, options, source, &problems, &schedules)?;
             fit.needs = needs::memories(&program, &resources);
             let threads = source.machine.chip().threads_per_block;
             fit.needs.extend(needs::warps(&problems.loops, &schedules, &resources, threads));
             verdict::of_program(&mut fit, &program, &resources);
+            if fit.fits() && request.limits.compute_warps.is_some() && !rules::is_wide(&program) {
+                fit.verdict = Verdict::Unknown;
+            }
         }
         Err(broken) => verdict::broken(&mut fit, &requested.loops, broken.as_ref(), &resources),
     }

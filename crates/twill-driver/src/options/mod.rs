@@ -64,6 +64,8 @@ impl Options {
             registers_per_thread,
             unroll,
             normalise,
+            compute_warps: None,
+            register_multiple: 1,
             model: self.model.options(),
             warp_assignment: self.model.warp_assignment(),
         }

@@ -52,8 +52,7 @@ pub fn schedules(request: &Request, session: &mut Session<'_>) -> Result<Schedul
 fn search(request: &Request, session: &mut Session<'_>) -> Result<(Loops<LoopProblem>, Answer), Error> {
     let reading = Instant::now();
     let problems = problems(request)?;
-    let answer = answer(request, &problems, session, reading.elapsed().as_secs_f64())?;
-    Ok((problems, answer))
+    answer(request, problems, session, reading.elapsed().as_secs_f64())
 }
 
 /// Schedules the loops of a request and describes what was found; explains each, as long as the budget of `explain` lasts for

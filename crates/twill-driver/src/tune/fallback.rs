@@ -7,9 +7,9 @@ use super::lower::lower;
 use super::scratch::Oversized;
 use super::thresholds::THRESHOLDS;
 use super::{CompileOptions, Language, rules, variants};
+use crate::relax::MORE_WARPS;
 use crate::{Error, Limits, Request, Session, Source};
 use twill_codegen::GroupShares;
-use twill_codegen::ir::Form;
 use twill_exact::{Budget, SearchOptions};
 use twill_graph::{WarpAssignment, grouped};
 
@@ -130,12 +130,6 @@ const LADDER: [Rung; 10] = [
     },
 ];
 
-/// Warps of the only group that computes, where four do not hold its values.
-const MORE_WARPS: u32 = 8;
-
-/// Columns of a result that eight warps can share out: an instruction has eight.
-const LEAST_COLUMNS: u64 = 16;
-
 /// What attempts have come to.
 struct Attempts<'a> {
     source: &'a Source,
@@ -190,13 +184,12 @@ impl Attempts<'_> {
     fn may_have_more_warps(&self) -> bool {
         let Attempts { options, best, .. } = self;
         let mut computing = best.lowered.program.groups.iter().filter(|group| group.name.starts_with("compute"));
-        let (Some(group), None) = (computing.next(), computing.next()) else { return false };
-        let is_wide = group.variables.iter().all(|variable| match variable.form {
-            Form::Accumulator { columns, .. } => columns >= LEAST_COLUMNS,
-            _ => true,
-        });
+        let (Some(_), None) = (computing.next(), computing.next()) else { return false };
         let is_in_gluon = options.language == Language::Gluon && !rules::in_tensor_memory(self.source);
-        is_in_gluon && is_wide && options.shares.compute_warps.is_none() && best.is_short_of_registers()
+        is_in_gluon
+            && rules::is_wide(&best.lowered.program)
+            && options.shares.compute_warps.is_none()
+            && best.is_short_of_registers()
     }
 
     /// Takes a change back of which no kernel came: no less than that is asked for again.

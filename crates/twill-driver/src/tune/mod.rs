@@ -14,6 +14,7 @@ mod latency_padding;
 pub(crate) mod lower;
 mod mma_batches;
 mod others;
+mod relaxed;
 mod rings;
 pub(crate) mod rules;
 mod schedules;
@@ -35,6 +36,7 @@ use crate::input::generated_source;
 use crate::{Content, DEFAULT_MACHINE, Error, Limits, LoweringParameters, Request, Session};
 use assembler::Assembled;
 use candidate::{Attempt, Candidate};
+use relaxed::Relaxed;
 use scratch::pipelined_that_fits;
 use serde::Serialize;
 use twill_graph::Status;
@@ -144,7 +146,7 @@ fn pipelined_or_whole(
     session: &mut Session<'_>,
 ) -> Result<Made, Error> {
     let error = match pipelined_that_fits(request, options, assembler, session) {
-        Err(error) if request.lowering.sub_tiles.is_none() && asks_for_one_sub_tile(&error) => error,
+        Err(error) if request.lowering.sub_tiles.is_none() && error.asks_for_one_sub_tile() => error,
         made => return made,
     };
     let lowering = LoweringParameters { sub_tiles: Some(1), ..request.lowering.clone() };
@@ -152,14 +154,6 @@ fn pipelined_or_whole(
     match pipelined_that_fits(&Request { lowering, ..request.clone() }, options, assembler, session) {
         Ok(made @ (Made::Kernel(_) | Made::Stopped)) => Ok(made),
         Ok(Made::NoSchedule(_) | Made::Oversized(_)) | Err(_) => Err(error),
-    }
-}
-
-fn asks_for_one_sub_tile(error: &Error) -> bool {
-    match error {
-        Error::Emit { error, .. } => error.asks_for_one_sub_tile(),
-        Error::Triton(error) => matches!(**error, twill_triton::Error::NoRows { .. }),
-        _ => false,
     }
 }
 
@@ -171,10 +165,14 @@ fn pipelined(
     session: &mut Session<'_>,
 ) -> Result<Made, Error> {
     let source = generated_source(request)?;
-    let first = match variants::first(request, options, &source, session)? {
-        Attempt::Made(candidate) => *candidate,
-        Attempt::Nothing(status) => return Ok(Made::NoSchedule(status)),
+    let Relaxed { request, options, first } = match variants::first(request, options, &source, session)? {
+        Attempt::Made(first) => Relaxed { request: request.clone(), options: options.clone(), first: *first },
+        Attempt::Nothing(status) => match relaxed::first(request, options, &source, status, session) {
+            Some(relaxed) => relaxed,
+            None => return Ok(Made::NoSchedule(status)),
+        },
     };
+    let (request, options) = (&request, &options);
     let best = match assembler {
         Some(assembler) => fallback::assembled(request, options, first, &source, assembler, session)?,
         None => Some(first),
@@ -238,7 +236,17 @@ fn lowering(request: &Request) -> impl Serialize {
 
 /// What limits the schedule, as far as the code depends on it.
 fn limits(request: &Request) -> impl Serialize {
-    let Limits { compute_groups, registers_per_thread, unroll, normalise, model, warp_assignment } = &request.limits;
+    let Limits {
+        compute_groups,
+        registers_per_thread,
+        compute_warps,
+        register_multiple,
+        unroll,
+        normalise,
+        model,
+        warp_assignment,
+    } = &request.limits;
     let siblings = (request.siblings.trip_counts.clone(), request.siblings.separate_loops);
-    (*compute_groups, *registers_per_thread, *unroll, *normalise, *model, *warp_assignment, siblings)
+    let registers = (*registers_per_thread, *compute_warps, *register_multiple);
+    (*compute_groups, registers, *unroll, *normalise, *model, *warp_assignment, siblings)
 }

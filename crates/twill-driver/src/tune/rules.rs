@@ -6,7 +6,7 @@ use crate::Source;
 use std::collections::BTreeSet;
 use twill_check::Verified;
 use twill_codegen::Options;
-use twill_codegen::ir::TileOrder;
+use twill_codegen::ir::{Form, TileOrder, WarpProgram};
 use twill_graph::saturate;
 use twill_graph::{GroupRole, Schedule, WarpAssignment};
 use twill_triton::mlir::ValueId;
@@ -134,6 +134,16 @@ impl Registers {
         let share = twill_codegen::register_share(saturate(groups.len()));
         Registers { granted, share }
     }
+}
+
+/// Whether eight warps can share out the results of a program's MMAs: an instruction has eight columns at least.
+pub(crate) fn is_wide(program: &WarpProgram) -> bool {
+    const LEAST_COLUMNS: u64 = 16;
+    let groups = program.groups.iter().filter(|group| group.name.starts_with("compute"));
+    groups.flat_map(|group| &group.variables).all(|variable| match variable.form {
+        Form::Accumulator { columns, .. } => columns >= LEAST_COLUMNS,
+        _ => true,
+    })
 }
 
 /// Whether the tensor core has as much to do in every loop as its interval is long.

@@ -1,0 +1,51 @@
+//! The first kernel of a request that has no schedule within the machine's registers.
+
+use super::candidate::{Attempt, Candidate};
+use super::thresholds::THRESHOLDS;
+use super::{CompileOptions, Language, Which, rules, variants};
+use crate::relax;
+use crate::{Request, Session, Source};
+use twill_exact::{Budget, SearchOptions};
+use twill_graph::Status;
+
+/// What was tried in the end.
+pub(super) struct Relaxed {
+    pub(super) request: Request,
+    pub(super) options: CompileOptions,
+    pub(super) first: Candidate,
+}
+
+/// The first of the [relaxed requests](relax::relaxed) that becomes a kernel; none where none does. `status` is that of the request.
+pub(super) fn first(
+    request: &Request,
+    options: &CompileOptions,
+    source: &Source,
+    status: Status,
+    session: &mut Session<'_>,
+) -> Option<Relaxed> {
+    if options.schedule != Which::Optimal {
+        return None;
+    }
+    // What was searched in vain for all of its time is not searched so again.
+    let most = if status == Status::Infeasible { THRESHOLDS.later_work } else { crate::answer::GRACE_WORK };
+    let work = session.search.budget.work.map_or(most, |work| work.min(most));
+    let budget = Budget { work: Some(work), ..session.search.budget.clone() };
+    let mut session = session.with(SearchOptions { budget, ..session.search.clone() });
+    for (request, what) in relax::relaxed(request) {
+        let warps = request.limits.compute_warps;
+        if session.is_stopped() || (warps.is_some() && options.language != Language::Gluon) {
+            continue;
+        }
+        let mut options = options.clone();
+        options.shares.compute_warps = warps;
+        match variants::first(&request, &options, source, &mut session) {
+            Ok(Attempt::Made(first)) if warps.is_none() || rules::is_wide(&first.lowered.program) => {
+                session.observer.note(&format!("{}; this one takes {what}", relax::reason(status)));
+                return Some(Relaxed { request, options, first: *first });
+            }
+            Ok(_) => (),
+            Err(error) => session.observer.note(&format!("with {what}: {error}")),
+        }
+    }
+    None
+}
