@@ -167,7 +167,7 @@ fn pipelined(
     let source = generated_source(request)?;
     let Relaxed { request, options, first } = match variants::first(request, options, &source, session)? {
         Attempt::Made(first) => Relaxed { request: request.clone(), options: options.clone(), first: *first },
-        Attempt::Nothing(status) => match relaxed::first(request, options, &source, status, session) {
+        Attempt::Nothing(status) => match relaxed::first(request, options, &source, status, session)? {
             Some(relaxed) => relaxed,
             None => return Ok(Made::NoSchedule(status)),
         },

@@ -4,7 +4,7 @@ use super::candidate::{Attempt, Candidate};
 use super::thresholds::THRESHOLDS;
 use super::{CompileOptions, Language, Which, rules, variants};
 use crate::relax;
-use crate::{Request, Session, Source};
+use crate::{Error, Request, Session, Source};
 use twill_exact::{Budget, SearchOptions};
 use twill_graph::Status;
 
@@ -16,15 +16,18 @@ pub(super) struct Relaxed {
 }
 
 /// The first of the [relaxed requests](relax::relaxed) that becomes a kernel; none where none does. `status` is that of the request.
+///
+/// # Errors
+/// Where no schedule would help.
 pub(super) fn first(
     request: &Request,
     options: &CompileOptions,
     source: &Source,
     status: Status,
     session: &mut Session<'_>,
-) -> Option<Relaxed> {
+) -> Result<Option<Relaxed>, Error> {
     if options.schedule != Which::Optimal {
-        return None;
+        return Ok(None);
     }
     // What was searched in vain for all of its time is not searched so again.
     let most = if status == Status::Infeasible { THRESHOLDS.later_work } else { crate::answer::GRACE_WORK };
@@ -41,11 +44,12 @@ pub(super) fn first(
         match variants::first(&request, &options, source, &mut session) {
             Ok(Attempt::Made(first)) if warps.is_none() || rules::is_wide(&first.lowered.program) => {
                 session.observer.note(&format!("{}; this one takes {what}", relax::reason(status)));
-                return Some(Relaxed { request, options, first: *first });
+                return Ok(Some(Relaxed { request, options, first: *first }));
             }
             Ok(_) => (),
+            Err(error) if error.excess().is_none() => return Err(error),
             Err(error) => session.observer.note(&format!("with {what}: {error}")),
         }
     }
-    None
+    Ok(None)
 }

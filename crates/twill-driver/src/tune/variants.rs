@@ -51,10 +51,15 @@ pub(super) fn first(
         Ok(_) => return requested,
     };
     let request = &with_assignment(request, options, source);
-    // It takes no search; where it does not fit either, nothing is likely to.
-    let least = match within(&by_sub_tile(request), options, source, session, &Plan::Least) {
+    // It takes no search, whatever time is left; where it does not fit either, nothing is likely to.
+    let interrupt = session.search.budget.interrupt.clone();
+    let grace = Budget { work: Some(crate::answer::GRACE_WORK), interrupt, ..Budget::default() };
+    let grace = SearchOptions { budget: grace, ..session.search.clone() };
+    let least = match within(&by_sub_tile(request), options, source, &mut session.with(grace), &Plan::Least) {
         Ok(Attempt::Made(candidate)) => Attempt::Made(candidate),
-        _ => return requested,
+        Ok(Attempt::Nothing(_)) => return requested,
+        // What stands in the way of any schedule is told rather than the time.
+        Err(error) => return if requested.is_ok() && error.excess().is_none() { Err(error) } else { requested },
     };
     for _ in 0..THRESHOLDS.smaller {
         if excess == 0 || room <= excess || session.is_stopped() {
