@@ -95,7 +95,8 @@ fn by(shape: &[u64]) -> String {
     shape.iter().map(u64::to_string).collect::<Vec<_>>().join("X")
 }
 
-/// Elements, lanes and warps along each dimension, the contiguous one first: as Triton's default layout.
+/// Elements and lanes along each dimension, the contiguous one first, as in Triton's default layout; warps along the others first, so
+/// that a thread has few indices along each of them: what is computed for each row is computed for few.
 fn coalesced(shape: &[u64], dimension: usize, vector: u64, warps: u32) -> String {
     if dimension >= shape.len() {
         // A number that stands where a tile should: the compiler refuses it.
@@ -112,8 +113,11 @@ fn coalesced(shape: &[u64], dimension: usize, vector: u64, warps: u32) -> String
         let rest = shape[*d] / each[*d];
         let is_last = k + 1 == order.len();
         lanes[*d] = if is_last { lanes_left } else { rest.clamp(1, lanes_left) };
-        groups[*d] = if is_last { warps_left } else { (rest / lanes[*d]).clamp(1, warps_left) };
         lanes_left /= lanes[*d];
+    }
+    for d in order.iter().rev() {
+        let rest = shape[*d] / each[*d] / lanes[*d];
+        groups[*d] = if *d == dimension { warps_left } else { rest.clamp(1, warps_left) };
         warps_left /= groups[*d];
     }
     format!("gl.BlockedLayout({each:?}, {lanes:?}, {groups:?}, {order:?})")

@@ -55,6 +55,21 @@ impl Data {
         }
     }
 
+    /// The same with the elements of `part` at these positions; `None` where they are of another kind.
+    fn scattered(&self, at: impl Iterator<Item = usize>, part: &Data) -> Option<Data> {
+        fn put<T: Copy>(whole: &[T], at: impl Iterator<Item = usize>, part: &[T]) -> Vec<T> {
+            let mut all = whole.to_vec();
+            at.zip(part).for_each(|(to, value)| all[to] = *value);
+            all
+        }
+        Some(match (self, part) {
+            (Data::Floats(x), Data::Floats(y)) => Data::Floats(put(x, at, y)),
+            (Data::Integers(x), Data::Integers(y)) => Data::Integers(put(x, at, y)),
+            (Data::Pointers(x), Data::Pointers(y)) => Data::Pointers(put(x, at, y)),
+            _ => return None,
+        })
+    }
+
     /// Returns whether two are the same bit by bit, but that all numbers that are none are alike.
     pub fn is_same(&self, other: &Data) -> bool {
         let same = |(a, b): (&f64, &f64)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
@@ -170,6 +185,19 @@ impl Tile {
         shape[dimension] = extent;
         let data = self.data.gather(positions(&shape, &strides, start * strides[dimension]));
         Some(Tile { shape, data })
+    }
+
+    /// The same with a range of indices along one dimension taken from another tile; `None` where that does not fit.
+    pub(crate) fn with_slice(&self, dimension: usize, start: usize, part: &Tile) -> Option<Tile> {
+        let extent = *part.shape.get(dimension)?;
+        let mut shape = self.shape.clone();
+        *shape.get_mut(dimension)? = extent;
+        if part.shape != shape || start + extent > self.shape[dimension] {
+            return None;
+        }
+        let strides = row_major(&self.shape);
+        let to = positions(&shape, &strides, start * strides[dimension]);
+        Some(Tile { shape: self.shape.clone(), data: self.data.scattered(to, &part.data)? })
     }
 
     /// The only element, if it is an integer.

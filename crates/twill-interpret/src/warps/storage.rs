@@ -93,7 +93,7 @@ impl<'p> Storage<'p> {
         self.part(&self.slot(at)?.by_units, at)
     }
 
-    /// Puts a whole tile there; without a writer, both see it.
+    /// Puts a tile there; without a writer, both see it.
     pub fn write(&mut self, at: &At, tile: Rc<Tile>, writer: Option<Writer>) -> Result<(), Fault> {
         let buffer = self.program.buffers.get(at.buffer).ok_or_else(|| self.undefined(at))?;
         // A number has a place as a tile of one element.
@@ -101,9 +101,16 @@ impl<'p> Storage<'p> {
             ([], [1]) => Rc::new(tile.reshape(vec![1]).ok_or_else(|| self.undefined(at))?),
             _ => tile,
         };
-        let fits = tile.shape.iter().map(|e| *e as u64).eq(buffer.shape.iter().copied());
-        if !fits || at.slice.is_some() {
-            return Err(Fault::Shapes { what: format!("a write to {}", buffer.name) });
+        let wrong = || Fault::Shapes { what: format!("a write to {}", buffer.name) };
+        let tile = match at.slice {
+            Some((dimension, start, _)) => {
+                let whole = &self.slot(at)?.by_threads;
+                Rc::new(whole.with_slice(dimension, start, &tile).ok_or_else(wrong)?)
+            }
+            None => tile,
+        };
+        if !tile.shape.iter().map(|e| *e as u64).eq(buffer.shape.iter().copied()) {
+            return Err(wrong());
         }
         let is_tensor = buffer.is_tensor();
         let undefined = self.undefined(at);

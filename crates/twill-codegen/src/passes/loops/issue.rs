@@ -8,7 +8,7 @@ use crate::passes::loops::LoopBuilder;
 use crate::passes::steps::program::{Barrier, BufferId as LoopBufferId, BufferKind, Iteration};
 use twill_graph::OpId;
 use twill_triton::Stands;
-use twill_triton::mlir::{OperationId, Type};
+use twill_triton::mlir::{Operation, OperationId, Type};
 use twill_triton::tile::{TileOpKind, TileOperation, Transfer};
 
 impl LoopBuilder<'_, '_> {
@@ -223,8 +223,6 @@ impl LoopBuilder<'_, '_> {
                 self.reader.group.act(Op::TmaLoad { descriptor, coordinates, to, full });
             }
             (Transfer::Pointer, _) => {
-                let pointers = self.reader.value(operation.operands[0], region, program, at)?.without_zeros();
-                let mask = operation.operands.get(1).map(|m| self.reader.value(*m, region, program, at)).transpose()?;
                 if let Some(other) = operation.operands.get(2) {
                     let zero = module.float_constant(*other).or(module.integer_constant(*other).map(|_| 0.0));
                     if zero != Some(0.0) {
@@ -235,33 +233,55 @@ impl LoopBuilder<'_, '_> {
                         ));
                     }
                 }
-                let (pointers, mask, to) = match to.transposed {
-                    true => (pointers.turned(), mask.map(Expression::turned), Slot { transposed: false, ..to }),
-                    false => (pointers, mask, to),
-                };
                 let facts = &self.reader.lowering.loops[index];
                 let elements = facts.access(op).map_or(1, |access| access.elements);
-                if facts.loads_through_registers(module, op) {
-                    let element =
-                        operation.results.first().map_or(Type::Integer(32), |r| self.reader.lowering.element(*r));
-                    return self.load_through_registers(pointers, mask, element, elements, to, signals);
+                let is_through_registers = facts.loads_through_registers(module, op);
+                let is_turned = to.transposed;
+                let to = Slot { transposed: false, ..to };
+                if !is_through_registers {
+                    let (pointers, mask) = self.addresses(operation, is_turned, region, program, at)?;
+                    self.reader.group.act(Op::CpAsync { pointers, mask, elements, to, full });
+                    return Ok(());
                 }
-                self.reader.group.act(Op::CpAsync { pointers, mask, elements, to, full });
+                let element = operation.results.first().map_or(Type::Integer(32), |r| self.reader.lowering.element(*r));
+                let rows = if is_turned { 1 } else { 0 };
+                for piece in pieces(region, rows) {
+                    let (pointers, mask) = self.addresses(operation, is_turned, &piece, program, at)?;
+                    let slice =
+                        (piece != *region).then(|| (0, piece.starts[rows] - region.starts[rows], piece.extents[rows]));
+                    self.load_through_registers(pointers, mask, &element, elements, Slot { slice, ..to.clone() });
+                }
+                self.reader.group.act(Op::FenceProxyAsync);
+                self.arrive_at_full(signals)?;
             }
         }
         Ok(())
     }
 
-    /// A tile whose neighbours are not proved to be neighbours in memory: `cp.async` copies no single elements of two bytes.
+    /// Pointers and mask of a part of a tile, as they lie in its slot.
+    fn addresses(
+        &mut self,
+        load: &Operation,
+        is_turned: bool,
+        region: &Region,
+        program: Option<u32>,
+        at: Option<(usize, Iteration)>,
+    ) -> Result<(Expression, Option<Expression>), Error> {
+        let pointers = self.reader.value(load.operands[0], region, program, at)?.without_zeros();
+        let mask = load.operands.get(1).map(|m| self.reader.value(*m, region, program, at)).transpose()?;
+        Ok(if is_turned { (pointers.turned(), mask.map(Expression::turned)) } else { (pointers, mask) })
+    }
+
+    /// A tile, or a part of one, whose neighbours are not proved to be neighbours in memory: `cp.async` copies no single elements of
+    /// two bytes.
     fn load_through_registers(
         &mut self,
         pointers: Expression,
         mask: Option<Expression>,
-        element: Type,
+        element: &Type,
         elements: u64,
         to: Slot,
-        signals: &[(Barrier, Iteration)],
-    ) -> Result<(), Error> {
+    ) {
         let shape = pointers.shape.clone();
         let zero = match element {
             Type::Float(_) => ExpressionKind::Float(0.0),
@@ -272,10 +292,13 @@ impl LoopBuilder<'_, '_> {
         let kind = ExpressionKind::Load { pointers: Box::new(pointers), mask: mask.map(Box::new), other };
         let group = &mut self.reader.group;
         let loaded = group.variable("loaded", &shape, element.clone(), Form::Neighbours { elements });
-        group.act(Op::Let { to: loaded, value: Expression { kind, shape, element } });
+        group.act(Op::Let { to: loaded, value: Expression { kind, shape, element: element.clone() } });
         let value = group.read(loaded);
         group.act(Op::LocalStore { value, to });
-        group.act(Op::FenceProxyAsync);
+    }
+
+    /// The group's threads say that a tile is there.
+    fn arrive_at_full(&mut self, signals: &[(Barrier, Iteration)]) -> Result<(), Error> {
         for (barrier, iteration) in signals {
             if matches!(barrier, Barrier::Full { .. })
                 && let Some((barrier, at)) = self.signal(*barrier, self.iteration(*iteration))?
@@ -303,4 +326,26 @@ impl LoopBuilder<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// Elements that a copy through registers holds at a time: of 128 threads, each has 32, with a pointer of two registers for each.
+const COPIED_ELEMENTS: u64 = 4096;
+
+/// Least rows of a piece: a multiple of what a swizzle of shared memory repeats after.
+const COPIED_ROWS: u64 = 8;
+
+/// A region cut along dimension `rows` into pieces of which a group holds one at a time.
+fn pieces(region: &Region, rows: usize) -> Vec<Region> {
+    let (elements, extent) = (region.elements(), region.extents.get(rows).copied().unwrap_or(1));
+    let count = (elements / COPIED_ELEMENTS).min(extent / COPIED_ROWS).max(1);
+    if region.extents.len() != 2 || extent % count != 0 {
+        return vec![region.clone()];
+    }
+    let piece = |index: u64| {
+        let mut piece = region.clone();
+        piece.extents[rows] = extent / count;
+        piece.starts[rows] += index * (extent / count);
+        piece
+    };
+    (0..count).map(piece).collect()
 }
