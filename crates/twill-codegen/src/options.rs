@@ -45,6 +45,8 @@ pub struct GroupShares {
     pub operands_in_memory: bool,
     /// Iterations begin with a wait for results of the one before that threads read.
     pub completed_carried: bool,
+    /// A group that loads through pointers computes addresses anew for each tile, and holds none of them in registers.
+    pub fresh_addresses: bool,
     /// Registers a thread of the group that loads, as far as groups that compute can spare them.
     pub loading_registers: Option<u32>,
 }

@@ -110,6 +110,7 @@ impl Expressions<'_> {
             ExpressionKind::ProgramId { axis: a, instance: None } => format!("program_{}", axis(*a)),
             ExpressionKind::ProgramCount(a) => format!("programs_{}", axis(*a)),
             ExpressionKind::Iteration(number) => self.iteration(number.index, number.iteration),
+            ExpressionKind::UnknownZero => "unknown_zero()".into(),
             ExpressionKind::Integer(n) => integer(*n, &value.element),
             ExpressionKind::Float(x) => float(*x, &value.element)?,
             ExpressionKind::Apply { operation, operands } => {

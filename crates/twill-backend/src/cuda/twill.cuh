@@ -45,6 +45,13 @@ template <int N, typename F> TWILL void repeat(F f) { repeat(f, typename count_t
 /// Number of a thread within its group of W warps, which begins at a multiple of W.
 template <int W> TWILL int thread_of() { return threadIdx.x % (32 * W); }
 
+// 0, which the compiler is not told: addresses that are computed with it are not computed before, and held.
+TWILL int unknown_zero() {
+  int zero = 0;
+  asm volatile("" : "+r"(zero));
+  return zero;
+}
+
 TWILL int lane() { return threadIdx.x % 32; }
 
 /// One thread of a warp: always the same ("elect.sync"), for a barrier is signalled when what its own thread started is done.

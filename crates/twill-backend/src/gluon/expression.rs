@@ -104,6 +104,7 @@ impl Names<'_> {
                 format!("gl.to_tensor({})", self.iteration(*index, *iteration))
             }
             ExpressionKind::Iteration(number) => self.iteration(number.index, number.iteration),
+            ExpressionKind::UnknownZero => "unknown_zero()".into(),
             ExpressionKind::Integer(n) if self.in_order => {
                 format!("scalar({}, {})", integer(*n, &value.element), dtype(&value.element))
             }

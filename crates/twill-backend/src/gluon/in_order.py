@@ -158,3 +158,10 @@ def dot_fma(a, b, acc):
     left = gl.convert_layout(a.to(acc.dtype), gl.DotOperandLayout(0, layout, 0))
     right = gl.convert_layout(b.to(acc.dtype), gl.DotOperandLayout(1, layout, 0))
     return gl.dot_fma(left, right, acc)
+
+
+@gluon.jit
+def unknown_zero():
+    """0, which the compiler is not told: addresses that are computed with it are not computed before, and held."""
+    zero = gl.to_tensor(0)
+    return gl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [zero], dtype=gl.int32, is_pure=False, pack=1)

@@ -190,6 +190,31 @@ impl GroupBuilder {
         }
     }
 
+    /// What a tile is made of that is computed of ranges and numbers alone, once.
+    pub fn computed(&self, id: VariableId) -> Option<Expression> {
+        let mut lets = self.sections.iter().flatten().filter_map(|node| match node {
+            Node::Op(Op::Let { to, value }, _) if *to == id => Some(value),
+            _ => None,
+        });
+        let (value, None) = (lets.next()?, lets.next()) else { return None };
+        let mut is_plain = !value.shape.is_empty();
+        value.walk(&mut |x| {
+            is_plain &= matches!(
+                x.kind,
+                ExpressionKind::Apply { .. }
+                    | ExpressionKind::Range(..)
+                    | ExpressionKind::Broadcast(_)
+                    | ExpressionKind::ExpandDims(..)
+                    | ExpressionKind::Variable(_)
+                    | ExpressionKind::Parameter(_)
+                    | ExpressionKind::ProgramId { .. }
+                    | ExpressionKind::ProgramCount(_)
+                    | ExpressionKind::Integer(_)
+            );
+        });
+        is_plain.then(|| value.clone())
+    }
+
     /// Adds an operation where code goes now.
     pub fn act(&mut self, op: Op) {
         if let Op::MbarrierWait { at, .. } = &op {

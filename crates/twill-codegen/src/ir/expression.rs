@@ -47,6 +47,8 @@ pub enum ExpressionKind {
     Iteration(IterationNumber),
     /// An integer or boolean constant, in every element.
     Integer(i128),
+    /// The number 0, which compilers are not told: what is computed with it is computed where it stands, and held no longer.
+    UnknownZero,
     /// A floating-point constant, in every element.
     Float(f64),
     /// `start, start + 1, …, end - 1`.
@@ -182,6 +184,40 @@ impl Expression {
             }
         };
         shape.reverse();
+        Expression { kind, shape, element }
+    }
+
+    /// The same with `zero` added to all ranges, but for those along dimension `except` of a tile of two; also in what variables are
+    /// made of, where `definition` says that.
+    pub fn with_ranges_from(
+        self,
+        zero: &Expression,
+        except: Option<usize>,
+        definition: &dyn Fn(VariableId) -> Option<Expression>,
+    ) -> Expression {
+        let Expression { kind, shape, element } = self;
+        let inner = |x: Expression| x.with_ranges_from(zero, except, definition);
+        let kind = match kind {
+            ExpressionKind::Range(..) => {
+                let range = Expression { kind, shape: shape.clone(), element: element.clone() };
+                let (kind, shape) = (ExpressionKind::Broadcast(Box::new(zero.clone())), shape.clone());
+                let start = Expression { kind, shape, element: element.clone() };
+                ExpressionKind::Apply { operation: Elementwise::AddI, operands: vec![range, start] }
+            }
+            ExpressionKind::Variable(id) => match definition(id) {
+                Some(value) => return inner(value),
+                None => ExpressionKind::Variable(id),
+            },
+            ExpressionKind::Apply { operation, operands } => {
+                ExpressionKind::Apply { operation, operands: operands.into_iter().map(inner).collect() }
+            }
+            ExpressionKind::ExpandDims(axis, x) if except == Some(1 - axis.min(1)) => {
+                ExpressionKind::ExpandDims(axis, x)
+            }
+            ExpressionKind::Broadcast(x) => ExpressionKind::Broadcast(Box::new(inner(*x))),
+            ExpressionKind::ExpandDims(axis, x) => ExpressionKind::ExpandDims(axis, Box::new(inner(*x))),
+            other => other,
+        };
         Expression { kind, shape, element }
     }
 

@@ -37,7 +37,7 @@ enum Again {
 }
 
 /// The changes, of which the first whose condition holds is made.
-const LADDER: [Rung; 10] = [
+const LADDER: [Rung; 11] = [
     Rung {
         condition: |attempts| attempts.room().is_some(),
         change: |attempts| attempts.options.shared_bytes = attempts.room(),
@@ -54,6 +54,12 @@ const LADDER: [Rung; 10] = [
             let registers = attempts.options.shares.loading_registers.unwrap_or_default();
             format!("{registers} registers a thread for the group that loads")
         },
+        again: Again::Code,
+    },
+    Rung {
+        condition: |attempts| attempts.may_compute_addresses_anew(),
+        change: |attempts| attempts.options.shares.fresh_addresses = true,
+        note: |_| "addresses are computed anew for each tile".into(),
         again: Again::Code,
     },
     // Where one costs nothing, ptxas adds none where it does, and sees that values are there.
@@ -172,6 +178,12 @@ impl Attempts<'_> {
         (spilled > 0 && is_new && spares && self.best.compute_groups() > 1).then_some(wanted)
     }
 
+    /// Whether the group that loads spills, and may hold fewer addresses.
+    fn may_compute_addresses_anew(&self) -> bool {
+        let is_left = !self.options.shares.fresh_addresses && !self.tried.fresh_addresses;
+        is_left && self.best.spilled_by("load") > 0
+    }
+
     /// Whether groups that spill hold operands of all iterations in registers, as far as it was not tried without.
     fn may_store_operands(&self) -> bool {
         let Attempts { options, best, .. } = self;
@@ -217,6 +229,7 @@ impl Attempts<'_> {
         shares.loading_registers = tried.loading_registers;
         self.tried.operands_in_memory |= tried.operands_in_memory;
         self.tried.completed_carried |= tried.completed_carried;
+        self.tried.fresh_addresses |= tried.fresh_addresses;
         if Oversized::of(&self.best).is_some() {
             self.options.shared_bytes = room;
         }

@@ -77,6 +77,7 @@ impl Machine<'_, '_> {
                 Tile::integer(i64::from(self.launch.grid.get(*axis as usize).copied().unwrap_or(1)))
             }
             ExpressionKind::Iteration(number) => Tile::integer(self.iteration(g, *number)?),
+            ExpressionKind::UnknownZero => Tile::integer(0),
             ExpressionKind::Integer(n) => {
                 let n = i64::try_from(*n).map_err(|_| unfit("a constant"))?;
                 Tile::full(&shape, &Data::Integers(vec![n]))

@@ -123,6 +123,7 @@ impl Reader<'_> {
         use ExpressionKind as K;
         Ok(match word {
             "parameter" => K::Parameter(self.word()?.to_owned()),
+            "unknown_zero" => K::UnknownZero,
             "broadcast" => K::Broadcast(self.operand_in_parentheses()?),
             "partial_sums" => K::PartialSums(self.operand_in_parentheses()?),
             "expand_dims" => K::ExpandDims(self.number()?, self.operand_in_parentheses()?),

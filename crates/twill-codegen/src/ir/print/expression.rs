@@ -22,6 +22,7 @@ impl Text<'_> {
             K::ProgramCount(axis) => format!("num_programs({axis})"),
             K::Iteration(number) => format!("iteration({})", Self::number(*number)),
             K::Integer(n) => format!("integer({n})"),
+            K::UnknownZero => "unknown_zero".into(),
             K::Float(x) => format!("float({x:?})"),
             K::Range(start, end) => format!("range({start}, {end})"),
             K::Apply { operation, operands } => {

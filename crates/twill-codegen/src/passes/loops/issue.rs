@@ -236,17 +236,17 @@ impl LoopBuilder<'_, '_> {
                 let facts = &self.reader.lowering.loops[index];
                 let elements = facts.access(op).map_or(1, |access| access.elements);
                 let is_through_registers = facts.loads_through_registers(module, op);
-                let is_turned = to.transposed;
+                let (is_turned, lie) = (to.transposed, (to.transposed, elements));
                 let to = Slot { transposed: false, ..to };
                 if !is_through_registers {
-                    let (pointers, mask) = self.addresses(operation, is_turned, region, program, at)?;
+                    let (pointers, mask) = self.addresses(operation, lie, region, program, at)?;
                     self.reader.group.act(Op::CpAsync { pointers, mask, elements, to, full });
                     return Ok(());
                 }
                 let element = operation.results.first().map_or(Type::Integer(32), |r| self.reader.lowering.element(*r));
                 let rows = if is_turned { 1 } else { 0 };
                 for piece in pieces(region, rows) {
-                    let (pointers, mask) = self.addresses(operation, is_turned, &piece, program, at)?;
+                    let (pointers, mask) = self.addresses(operation, lie, &piece, program, at)?;
                     let slice =
                         (piece != *region).then(|| (0, piece.starts[rows] - region.starts[rows], piece.extents[rows]));
                     self.load_through_registers(pointers, mask, &element, elements, Slot { slice, ..to.clone() });
@@ -258,17 +258,32 @@ impl LoopBuilder<'_, '_> {
         Ok(())
     }
 
-    /// Pointers and mask of a part of a tile, as they lie in its slot.
+    /// Pointers and mask of a part of a tile, as they lie in its slot: turned or not, this many neighbours contiguous.
     fn addresses(
         &mut self,
         load: &Operation,
-        is_turned: bool,
+        (is_turned, elements): (bool, u64),
         region: &Region,
         program: Option<u32>,
         at: Option<(usize, Iteration)>,
     ) -> Result<(Expression, Option<Expression>), Error> {
         let pointers = self.reader.value(load.operands[0], region, program, at)?.without_zeros();
         let mask = load.operands.get(1).map(|m| self.reader.value(*m, region, program, at)).transpose()?;
+        let (pointers, mask) = match self.reader.lowering.options.shares.fresh_addresses {
+            true => {
+                let group = &mut self.reader.group;
+                let here = group.variable("here", &[], Type::Integer(32), Form::Any);
+                let zero = Expression { kind: ExpressionKind::UnknownZero, ..Expression::integer(0) };
+                group.act(Op::Let { to: here, value: zero });
+                let zero = group.read(here);
+                // What is contiguous must stay known.
+                let except = (elements > 1).then_some(if is_turned { 0 } else { 1 });
+                let group = &self.reader.group;
+                let from_zero = |x: Expression| x.with_ranges_from(&zero, except, &|id| group.computed(id));
+                (from_zero(pointers), mask.map(from_zero))
+            }
+            false => (pointers, mask),
+        };
         Ok(if is_turned { (pointers.turned(), mask.map(Expression::turned)) } else { (pointers, mask) })
     }
 
