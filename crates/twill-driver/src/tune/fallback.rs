@@ -9,9 +9,10 @@ use super::thresholds::THRESHOLDS;
 use super::{CompileOptions, Language, rules, variants};
 use crate::relax::MORE_WARPS;
 use crate::{Error, Limits, Request, Session, Source};
+use std::time::Instant;
 use twill_codegen::GroupShares;
 use twill_exact::{Budget, SearchOptions};
-use twill_graph::{WarpAssignment, grouped};
+use twill_graph::{Status, WarpAssignment, grouped};
 
 /// A change that may help.
 struct Rung {
@@ -37,7 +38,7 @@ enum Again {
 }
 
 /// The changes, of which the first whose condition holds is made.
-const LADDER: [Rung; 11] = [
+const LADDER: [Rung; 12] = [
     Rung {
         condition: |attempts| attempts.room().is_some(),
         change: |attempts| attempts.options.shared_bytes = attempts.room(),
@@ -103,6 +104,16 @@ const LADDER: [Rung; 11] = [
         note: |attempts| format!("{} compute groups", attempts.limits.compute_groups.unwrap_or_default()),
         again: Again::Schedule,
     },
+    // All of its threads hold a part of what each of several groups holds whole.
+    Rung {
+        condition: |attempts| attempts.may_have_one_group(),
+        change: |attempts| {
+            (attempts.limits.compute_groups, attempts.limits.compute_warps) = (Some(1), Some(MORE_WARPS));
+            attempts.options.shares.compute_warps = Some(MORE_WARPS);
+        },
+        note: |_| format!("one compute group of {MORE_WARPS} warps"),
+        again: Again::Schedule,
+    },
     Rung {
         condition: |attempts| {
             let Attempts { options, best, .. } = attempts;
@@ -148,6 +159,8 @@ struct Attempts<'a> {
     tried: GroupShares,
     /// Registers that the schedule of the last attempt grants a thread.
     granted: u32,
+    /// The user has not said how many groups there are.
+    may_choose_groups: bool,
 }
 
 impl Attempts<'_> {
@@ -204,6 +217,16 @@ impl Attempts<'_> {
             && best.is_short_of_registers()
     }
 
+    /// Whether several groups that compute, and spill, may become one with more warps.
+    fn may_have_one_group(&self) -> bool {
+        let Attempts { options, best, .. } = self;
+        let is_open = self.may_choose_groups && options.shares.compute_warps.or(self.tried.compute_warps).is_none();
+        let is_in_gluon = options.language == Language::Gluon && !rules::in_tensor_memory(self.source);
+        let groups = || best.lowered.program.groups.iter().filter(|group| group.name.starts_with("compute"));
+        let spill = groups().any(|group| best.spilled_by(&group.name) > 0);
+        is_open && is_in_gluon && spill && groups().count() > 1 && rules::is_wide(&best.lowered.program)
+    }
+
     /// Takes a change back of which no kernel came: no less than that is asked for again.
     fn give_up(&mut self, again: Again, before: (CompileOptions, Limits)) {
         if self.limits.registers_per_thread != before.1.registers_per_thread {
@@ -230,10 +253,17 @@ impl Attempts<'_> {
         self.tried.operands_in_memory |= tried.operands_in_memory;
         self.tried.completed_carried |= tried.completed_carried;
         self.tried.fresh_addresses |= tried.fresh_addresses;
+        self.tried.compute_warps = self.tried.compute_warps.or(tried.compute_warps);
         if Oversized::of(&self.best).is_some() {
             self.options.shared_bytes = room;
         }
     }
+}
+
+/// The budget of another attempt: a part of the time that the whole search had, if less is left.
+fn with_grace(budget: &Budget) -> Budget {
+    let grace = budget.time.and_then(|time| Instant::now().checked_add(time / THRESHOLDS.grace));
+    Budget { until: budget.until.max(grace).filter(|_| budget.until.is_some()), ..budget.clone() }
 }
 
 /// The best of as many attempts as there may be: if registers do not suffice, the schedule is made again with a change of
@@ -273,7 +303,8 @@ pub(super) fn assembled(
     let may_change_code = options.attempts > 1;
     let mut source_before = best.lowered.source.clone();
     let (options, limits, granted) = (options.clone(), request.limits.clone(), best.spec.granted);
-    let mut attempts = Attempts { source, best, options, limits, tried: GroupShares::default(), granted };
+    let (tried, may_choose_groups) = (GroupShares::default(), limits.compute_groups.is_none());
+    let mut attempts = Attempts { source, best, options, limits, tried, granted, may_choose_groups };
     // Those that take no search are few, and not counted.
     let (mut number, mut searched) = (made, made);
     while !session.is_stopped() && number < most.max(THRESHOLDS.assembled) {
@@ -302,11 +333,13 @@ pub(super) fn assembled(
         session.observer.note(&format!("{what}; attempt {number}: {}", (rung.note)(&attempts)));
         let made = code.unwrap_or_else(|| {
             searched += 1;
+            session.search.budget = with_grace(&session.search.budget);
             variants::plain(&again, &attempts.options, source, &mut session)
         });
         let made = match made {
             Ok(Attempt::Made(candidate)) => Ok(*candidate),
-            Ok(Attempt::Nothing(_)) => Err("there is no schedule, or none was found in time".to_owned()),
+            Ok(Attempt::Nothing(Status::Infeasible)) => Err("there is no schedule".to_owned()),
+            Ok(Attempt::Nothing(_)) => Err("no schedule was found in time".to_owned()),
             Err(error) => Err(error.to_string()),
         };
         let candidate = match made {

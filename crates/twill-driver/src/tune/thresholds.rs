@@ -7,6 +7,8 @@ use twill_graph::Cycles;
 pub(crate) struct Thresholds {
     /// Work for the search of a second or later attempt, in units. A choice: what is not found in these 20 s is not worth the wait.
     pub(crate) later_work: u64,
+    /// Part of the time limit that another attempt has where less is left. A choice: what was searched first takes most of it.
+    pub(crate) grace: u32,
     /// Work for each search for a schedule with padded latencies or MMA batches, in units. A choice: a few seconds.
     pub(crate) padded_work: u64,
     /// Kernels that are assembled for want of registers, at most. A choice: each takes 2 to 15 s.
@@ -53,6 +55,7 @@ pub(crate) struct Thresholds {
 /// Those that are in use.
 pub(crate) const THRESHOLDS: Thresholds = Thresholds {
     later_work: 20_000_000,
+    grace: 4,
     padded_work: 4_000_000,
     assembled: 6,
     smaller: 3,
