@@ -1,6 +1,6 @@
 //! What is known in addition to a proof, and what is kept of a search that is stopped.
 
-#![allow(clippy::unwrap_used, reason = "helpers of tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -8,7 +8,7 @@ use twill_driver::{
     Answer, Input, Limits, LoweringParameters, Request, Session, SiblingOptions, Silent, answer, problems,
 };
 use twill_exact::{Budget, SearchOptions};
-use twill_graph::{Cycles, Status, WarpAssignment};
+use twill_graph::{Cycles, GroupRole, Status, WarpAssignment};
 
 fn request(example: &str, limits: Limits) -> Request {
     let path = format!("{}/../../examples/{example}.ttir", env!("CARGO_MANIFEST_DIR"));
@@ -23,7 +23,7 @@ fn request(example: &str, limits: Limits) -> Request {
 fn answered(request: &Request, budget: Budget) -> Answer {
     let mut nobody = Silent;
     let mut session = Session::new(SearchOptions { budget, ..SearchOptions::default() }, &mut nobody);
-    answer(request, &problems(request).unwrap(), &mut session, 0.0).unwrap()
+    answer(request, problems(request).unwrap(), &mut session, 0.0).unwrap().1
 }
 
 fn interval(answer: &Answer) -> Cycles {
@@ -60,4 +60,34 @@ fn a_search_that_is_interrupted_at_once_has_a_schedule_and_its_bound() {
             assert!(own.outcome.schedule().unwrap().as_ref().interval >= own.lower_bound.interval, "{example}");
         }
     }
+}
+
+/// Registers that a thread of the compute groups of a schedule has, and warps of each.
+fn shares(answer: &Answer) -> Vec<(u32, u32)> {
+    let groups = answer.loops()[0].outcome.schedule().unwrap().as_ref().groups.iter();
+    groups.filter(|g| g.role == GroupRole::Compute).map(|g| (g.warps, g.registers_per_thread)).collect()
+}
+
+#[test]
+fn what_four_warps_do_not_hold_is_scheduled_for_eight() {
+    let wide = "fixtures/pointers/wide";
+    let found = answered(&request(wide, Limits::default()), Budget::default());
+    // Nothing is proved of the machine's own groups but that they have no schedule.
+    assert_eq!(found.status(), Status::Feasible);
+    let [(8, registers)] = shares(&found)[..] else { panic!("{:?}", shares(&found)) };
+    assert!(registers <= 255, "{registers}");
+    // What the user limits stays as it is.
+    let limited = Limits { compute_groups: Some(3), ..Limits::default() };
+    assert_eq!(answered(&request(wide, limited), Budget::default()).status(), Status::Infeasible);
+}
+
+#[test]
+fn what_eight_warps_do_not_hold_either_counts_on_more_registers() {
+    let mut request = request("fixtures/pointers/wide", Limits::default());
+    let text = twill_machine::builtin_text("h100").unwrap();
+    let few = text.replace("maximum_per_thread = { specified = 255", "maximum_per_thread = { specified = 128");
+    request.lowering.machine = Some(twill_machine::check(&few, "few.toml").unwrap());
+    let found = answered(&request, Budget::default());
+    assert_eq!(found.status(), Status::Feasible);
+    assert!(shares(&found).iter().any(|(warps, registers)| *warps == 8 && *registers > 128), "{:?}", shares(&found));
 }

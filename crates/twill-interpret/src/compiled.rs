@@ -43,8 +43,8 @@ pub struct Way {
     pub pingpong: bool,
     /// MMAs start in batches, and small tiles are read while they run.
     pub mma_batches: bool,
-    /// Left operands that are computed before the loops are stored to shared memory.
-    pub operands_in_memory: bool,
+    /// Warps and registers of groups, and what saves registers.
+    pub shares: GroupShares,
 }
 
 /// How a schedule is searched for.
@@ -130,7 +130,7 @@ impl Compiled {
             shared_bytes: self.shared_bytes,
             tensor_columns: self.tensor_columns,
             programs: self.programs,
-            shares: GroupShares { operands_in_memory: way.operands_in_memory, ..GroupShares::default() },
+            shares: way.shares,
         };
         lower(&self.kernel, &loops, &options)
     }

@@ -10,6 +10,7 @@ use crate::warps::{Choice, Figures, Habit};
 use crate::{sequential, warps};
 use arbitrary::{Arbitrary, Unstructured};
 use std::fmt;
+use twill_codegen::GroupShares;
 use twill_codegen::ir::{TileOrder, WarpProgram};
 use twill_graph::WarpAssignment;
 use twill_machine::Machine;
@@ -63,7 +64,7 @@ impl<'b> Arbitrary<'b> for Trial {
             pingpong: from.ratio(1, 3)?,
             // With rings of one slot a group may wait for ever.
             mma_batches: false,
-            operands_in_memory: false,
+            shares: GroupShares::default(),
         };
         let sub_tiles = if from.ratio(1, 4)? { Some(1) } else { None };
         let is_free = from.ratio(1, 3)?;

@@ -5,6 +5,7 @@
 mod common;
 
 use common::{Call, example};
+use twill_codegen::GroupShares;
 use twill_codegen::ir::TileOrder;
 use twill_graph::WarpAssignment;
 use twill_interpret::warps::{Choice, Habit};
@@ -13,6 +14,13 @@ use twill_machine::Machine;
 use twill_triton::tile::Axis;
 use twill_triton::{CtaCoarsening, Kernel, Options};
 
+const NO_SHARES: GroupShares = GroupShares {
+    compute_warps: None,
+    operands_in_memory: false,
+    completed_carried: false,
+    fresh_addresses: false,
+    loading_registers: None,
+};
 const PLAIN: Way = Way {
     persistent: false,
     order: TileOrder::Linear,
@@ -20,7 +28,7 @@ const PLAIN: Way = Way {
     handoff_depth: 1,
     pingpong: false,
     mma_batches: false,
-    operands_in_memory: false,
+    shares: NO_SHARES,
 };
 /// Serpentine order, as with loops of different length: in every order, each tile has one CTA.
 const PERSISTENT: Way = Way {
@@ -30,7 +38,7 @@ const PERSISTENT: Way = Way {
     handoff_depth: 2,
     pingpong: true,
     mma_batches: false,
-    operands_in_memory: false,
+    shares: NO_SHARES,
 };
 /// As attention backward is generated.
 const MMA_BATCHES: Way = Way { ring_depth: 2, handoff_depth: 1, mma_batches: true, ..PLAIN };

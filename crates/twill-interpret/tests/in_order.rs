@@ -7,6 +7,7 @@ mod common;
 use common::{Call, example};
 use std::collections::HashMap;
 use std::rc::Rc;
+use twill_codegen::GroupShares;
 use twill_codegen::in_order::lower;
 use twill_codegen::ir::WarpProgram;
 use twill_graph::SplitMix64;
@@ -106,7 +107,7 @@ fn early_returns_and_branches_of_pipelined_kernels() {
             handoff_depth: 1,
             pingpong: false,
             mma_batches: false,
-            operands_in_memory: false,
+            shares: GroupShares::default(),
         };
         assert!(branching || compiled.program(Way { persistent: true, ..way }).is_err(), "{name}: a persistent CTA");
         let program = compiled.program(way).unwrap();

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
+use twill_codegen::GroupShares;
 use twill_codegen::ir::{Op, TileOrder, WarpProgram, visit};
 use twill_graph::SplitMix64;
 use twill_interpret::warps::{Choice, Habit};
@@ -109,7 +110,12 @@ fn loops_through_pointers_compute_what_they_say() {
                 handoff_depth: 1,
                 pingpong: false,
                 mma_batches: false,
-                operands_in_memory,
+                // What saves registers.
+                shares: GroupShares {
+                    operands_in_memory,
+                    fresh_addresses: operands_in_memory,
+                    ..GroupShares::default()
+                },
             };
             let (program, counts) = program(name, way);
             let [copies, stores, wgmmas, others] = has;

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
+use twill_codegen::GroupShares;
 use twill_codegen::ir::TileOrder;
 use twill_graph::{SplitMix64, WarpAssignment};
 use twill_interpret::warps::{Choice, Habit};
@@ -102,7 +103,7 @@ fn way(persistent: bool, ring_depth: u32, handoff_depth: u32, pingpong: bool) ->
         handoff_depth,
         pingpong,
         mma_batches: false,
-        operands_in_memory: false,
+        shares: GroupShares::default(),
     }
 }
 

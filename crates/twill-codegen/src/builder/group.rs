@@ -66,6 +66,8 @@ pub(crate) struct GroupBuilder {
     pub sections: Vec<Vec<Node>>,
     /// The section in which a variable is defined.
     defined: HashMap<VariableId, usize>,
+    /// What variables of expressions outside loops are.
+    bound: HashMap<VariableId, Expression>,
     pub outer: HashMap<OuterKey, VariableId>,
     /// Per loop.
     pub tracks: Vec<HashMap<OpId, Track>>,
@@ -120,6 +122,7 @@ impl GroupBuilder {
             taken: HashMap::new(),
             sections: vec![Vec::new(); loops + 1],
             defined: HashMap::new(),
+            bound: HashMap::new(),
             outer: HashMap::new(),
             tracks: vec![HashMap::new(); loops],
             slots: HashMap::new(),
@@ -190,13 +193,9 @@ impl GroupBuilder {
         }
     }
 
-    /// What a tile is made of that is computed of ranges and numbers alone, once.
+    /// What a tile is made of that is computed of ranges and numbers alone, outside loops.
     pub fn computed(&self, id: VariableId) -> Option<Expression> {
-        let mut lets = self.sections.iter().flatten().filter_map(|node| match node {
-            Node::Op(Op::Let { to, value }, _) if *to == id => Some(value),
-            _ => None,
-        });
-        let (value, None) = (lets.next()?, lets.next()) else { return None };
+        let value = self.bound.get(&id)?;
         let mut is_plain = !value.shape.is_empty();
         value.walk(&mut |x| {
             is_plain &= matches!(
@@ -251,6 +250,7 @@ impl GroupBuilder {
         let section = if self.late || (self.ending && is_large) { self.last() } else { self.section_of(&value) };
         let to = self.variable(wish, &value.shape, value.element.clone(), Form::Any);
         self.define(to, section);
+        self.bound.insert(to, value.clone());
         let note = Note { line, ..Note::default() };
         self.place(section, Node::Op(Op::Let { to, value }, note));
         self.remember(key, to);
