@@ -161,6 +161,29 @@ def dot_fma(a, b, acc):
 
 
 @gluon.jit
+def in_columns(tile):
+    """A tile in shared memory, column after column."""
+    return gl.allocate_shared_memory(tile.dtype, tile.shape, gl.SwizzledSharedLayout(1, 1, 1, [0, 1]), tile)
+
+
+@gluon.jit
+def in_rows(tile):
+    """A tile in shared memory, row after row."""
+    return gl.allocate_shared_memory(tile.dtype, tile.shape, gl.SwizzledSharedLayout(1, 1, 1, [1, 0]), tile)
+
+
+@gluon.jit
+def dot_fma_shared(a, b, acc, DEPTH: gl.constexpr, AT_A_TIME: gl.constexpr):
+    """A multiplication without the tensor core of tiles in shared memory, a part of their depth at a time."""
+    layout: gl.constexpr = acc.type.layout
+    for k in gl.static_range(0, DEPTH, AT_A_TIME):
+        left = a.slice(k, AT_A_TIME, dim=1).load(gl.DotOperandLayout(0, layout, 0))
+        right = b.slice(k, AT_A_TIME, dim=0).load(gl.DotOperandLayout(1, layout, 0))
+        acc = gl.dot_fma(left.to(acc.dtype), right.to(acc.dtype), acc)
+    return acc
+
+
+@gluon.jit
 def unknown_zero():
     """0, which the compiler is not told: addresses that are computed with it are not computed before, and held."""
     zero = gl.to_tensor(0)

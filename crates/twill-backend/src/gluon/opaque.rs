@@ -434,7 +434,17 @@ fn multiplication(names: &Names<'_>, operation: &Opaque, operands: &[Expression]
             };
             format!("dot_mma({}, {}, {sum}, {precision})", operand(0, a), operand(1, b))
         }
-        Dot::Fma => format!("dot_fma({}, {}, {sum})", own(names, a), own(names, b)),
+        Dot::Fma => match depth_at_a_time(a, b) {
+            Some((depth, at_a_time)) => {
+                let in_shared = |e: &Expression, stored_by: &str| match &e.kind {
+                    ExpressionKind::FromShared(slot) => names.slot(slot),
+                    _ => format!("{stored_by}({})", own(names, e)),
+                };
+                let (left, right) = (in_shared(a, "in_columns"), in_shared(b, "in_rows"));
+                format!("dot_fma_shared({left}, {right}, {sum}, {depth}, {at_a_time})")
+            }
+            None => format!("dot_fma({}, {}, {sum})", own(names, a), own(names, b)),
+        },
     };
     match &names.layouts[to.index()] {
         Some(have) if *have != want => {
@@ -442,6 +452,22 @@ fn multiplication(names: &Names<'_>, operation: &Opaque, operands: &[Expression]
         }
         _ => format!("{} = {text}", names.variable(*to)),
     }
+}
+
+/// The depth of operands, and how much of it is multiplied at a time, so that threads hold no more of them; none if that is all. What
+/// is contiguous along the depth in shared memory is cut where a swizzle begins again, at 128 bytes.
+fn depth_at_a_time(a: &Expression, b: &Expression) -> Option<(u64, u64)> {
+    // Triton multiplies no less.
+    const ROWS: u64 = 16;
+    let [_, depth] = *a.shape.as_slice() else { return None };
+    let step = |e: &Expression, is_right: bool| match &e.kind {
+        ExpressionKind::FromShared(slot) if slot.transposed == is_right => {
+            1024 / u64::from(e.element.scalar_bits().unwrap_or(8).max(1))
+        }
+        _ => ROWS,
+    };
+    let step = step(a, false).max(step(b, true));
+    (depth > step && depth % step == 0).then_some((depth, step))
 }
 
 /// A layout in which each thread has both elements of the last dimension.
