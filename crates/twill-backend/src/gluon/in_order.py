@@ -184,6 +184,17 @@ def dot_fma_shared(a, b, acc, DEPTH: gl.constexpr, AT_A_TIME: gl.constexpr):
 
 
 @gluon.jit
+def dot_mma_shared(a, b, acc, DEPTH: gl.constexpr, AT_A_TIME: gl.constexpr, PRECISION: gl.constexpr):
+    """A multiplication by mma.sync of tiles of 32 bits in shared memory, a part of their depth at a time."""
+    layout: gl.constexpr = acc.type.layout
+    for k in gl.static_range(0, DEPTH, AT_A_TIME):
+        left = a.slice(k, AT_A_TIME, dim=1).load(gl.DotOperandLayout(0, layout, 1))
+        right = b.slice(k, AT_A_TIME, dim=0).load(gl.DotOperandLayout(1, layout, 1))
+        acc = mma_v2(left, right, acc, input_precision=PRECISION)
+    return acc
+
+
+@gluon.jit
 def unknown_zero():
     """0, which the compiler is not told: addresses that are computed with it are not computed before, and held."""
     zero = gl.to_tensor(0)

@@ -416,6 +416,10 @@ fn multiplication(names: &Names<'_>, operation: &Opaque, operands: &[Expression]
                 shared(b, right)
             )
         }
+        // Elements of 32 bits take as many registers.
+        Dot::Mma if let (Some(32), Some(parts)) = (a.element.scalar_bits(), depth_at_a_time(a, b)) => {
+            format!("dot_mma_shared({}, {sum}, {}, {precision})", in_shared(names, a, b), parts.text())
+        }
         Dot::Mma => {
             let operand = |index: usize, e: &Expression| {
                 let is_quarter = matches!(e.element, Type::Float(kind) if kind.bits() == 8);
@@ -435,14 +439,7 @@ fn multiplication(names: &Names<'_>, operation: &Opaque, operands: &[Expression]
             format!("dot_mma({}, {}, {sum}, {precision})", operand(0, a), operand(1, b))
         }
         Dot::Fma => match depth_at_a_time(a, b) {
-            Some((depth, at_a_time)) => {
-                let in_shared = |e: &Expression, stored_by: &str| match &e.kind {
-                    ExpressionKind::FromShared(slot) => names.slot(slot),
-                    _ => format!("{stored_by}({})", own(names, e)),
-                };
-                let (left, right) = (in_shared(a, "in_columns"), in_shared(b, "in_rows"));
-                format!("dot_fma_shared({left}, {right}, {sum}, {depth}, {at_a_time})")
-            }
+            Some(parts) => format!("dot_fma_shared({}, {sum}, {})", in_shared(names, a, b), parts.text()),
             None => format!("dot_fma({}, {}, {sum})", own(names, a), own(names, b)),
         },
     };
@@ -456,7 +453,7 @@ fn multiplication(names: &Names<'_>, operation: &Opaque, operands: &[Expression]
 
 /// The depth of operands, and how much of it is multiplied at a time, so that threads hold no more of them; none if that is all. What
 /// is contiguous along the depth in shared memory is cut where a swizzle begins again, at 128 bytes.
-fn depth_at_a_time(a: &Expression, b: &Expression) -> Option<(u64, u64)> {
+fn depth_at_a_time(a: &Expression, b: &Expression) -> Option<Parts> {
     // Triton multiplies no less.
     const ROWS: u64 = 16;
     let [_, depth] = *a.shape.as_slice() else { return None };
@@ -467,7 +464,28 @@ fn depth_at_a_time(a: &Expression, b: &Expression) -> Option<(u64, u64)> {
         _ => ROWS,
     };
     let step = step(a, false).max(step(b, true));
-    (depth > step && depth % step == 0).then_some((depth, step))
+    (depth > step && depth % step == 0).then_some(Parts { depth, at_a_time: step })
+}
+
+/// Parts of the depth of a multiplication.
+struct Parts {
+    depth: u64,
+    at_a_time: u64,
+}
+
+impl Parts {
+    fn text(&self) -> String {
+        format!("{}, {}", self.depth, self.at_a_time)
+    }
+}
+
+/// Operands as tiles in shared memory, put there where they are not.
+fn in_shared(names: &Names<'_>, a: &Expression, b: &Expression) -> String {
+    let each = [(a, "in_columns"), (b, "in_rows")].map(|(operand, stored_by)| match &operand.kind {
+        ExpressionKind::FromShared(slot) => names.slot(slot),
+        _ => format!("{stored_by}({})", own(names, operand)),
+    });
+    each.join(", ")
 }
 
 /// A layout in which each thread has both elements of the last dimension.

@@ -55,7 +55,7 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> String {
     }
     let calls_libdevice = groups.iter().any(|g| g.contains("call_libdevice("));
     let in_order = kernel.is_in_order();
-    if groups.iter().any(|g| g.contains("dot_mma(")) {
+    if groups.iter().any(|g| g.contains("dot_mma")) {
         out.push_str("from triton.experimental.gluon.language.nvidia.ampere import mma_v2\n");
     }
     let functions = in_order_prelude(&groups);
