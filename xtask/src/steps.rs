@@ -82,7 +82,8 @@ impl Steps {
                         let Some(Step { name, mut command }) = next else { break };
                         // Nobody listens only where the main thread is gone.
                         let _ = sender.send(Event::Started(name.clone(), format!("{command:?}")));
-                        let result = captured(&mut command, &logs.join(format!("{}.log", name.replace('/', "-"))));
+                        let result =
+                            captured(&mut command, &logs.join(format!("{}.log", name.replace(['/', '*', '!'], "-"))));
                         let _ = sender.send(Event::Ended(name, result));
                     }
                 });

@@ -167,7 +167,6 @@ fn what_cannot_be_generated_is_refused_and_nothing_is_written() {
     refused(1, &[&attention, "--ring-depth", "8"], "bytes of shared memory and there are 232,448");
     refused(2, &[&gemm, "--registers-per-thread", "32"], "no schedule, so no code");
     refused(2, &[&attention, "--compute-groups", "1", "--registers-per-thread", "64"], "no schedule, so no code");
-    refused(3, &[&attention, "--work-limit", "1", "--sub-tiles", "2"], "no schedule, so no code");
     refused(1, &[&gemm, "--python", "python3"], "cannot be used with");
 }
 
@@ -183,6 +182,17 @@ fn an_operation_that_is_not_known_is_named_with_its_place() {
     assert_eq!(output.status.code(), Some(1), "{error}");
     assert!(error.contains("error: odd.ttir:") && error.contains("`ttg.async_wait`"), "{error}");
     assert_entries(&place, &["odd.ttir"]);
+}
+
+#[test]
+fn without_time_for_a_search_one_iteration_follows_another() {
+    let place = tempfile::tempdir().unwrap();
+    let limits = ["--work-limit", "1", "--sub-tiles", "2", "--no-assemble"];
+    let output = compile(&place, &[&[example("attention_forward").as_str()], limits.as_slice()].concat());
+    let error = stderr(&output);
+    assert!(output.status.success() && error.contains("one iteration after another"), "{error}");
+    let kernel = fs::read_to_string(place.path().join("kernel/kernel.py")).unwrap();
+    assert!(kernel.contains("gl.warp_specialize"));
 }
 
 /// No pipeline is better than no kernel: what is in the way is said.
