@@ -316,6 +316,18 @@ def pointers(
     )
 
 
+def tables():
+    pointers = ("xs_ptr", "ys_ptr", "outs_ptr")
+    return Variant(
+        name="tables",
+        folder="fixtures/loops",
+        kernel="fixtures.loops.tables",
+        arguments={**dict.fromkeys(pointers, "*i64"), "count": "i32", "n": "i32"},
+        constants={"BLOCK": 64},
+        divisible=pointers,
+    )
+
+
 VARIANTS = [
     gemm_tma(),
     gemm_tma("gemm_tma_n256", columns=256),
@@ -374,6 +386,7 @@ VARIANTS = [
     moving_pointers("product_wrapped_pointers", True),
     *(control_flow(kernel) for kernel in ("early_return", "nested", "while_loop", "regions")),
     *[pointers(kernel, module="loops", BLOCK=64) for kernel in ("persistent", "carrying", "deep", "returning", "recurrent", "branching")],
+    tables(),
     pointers("turned", BLOCK=64),
     pointers("strided", divisible=(), scalars=("n", "stride"), BLOCK=128),
     pointers("wide", BLOCK=128),

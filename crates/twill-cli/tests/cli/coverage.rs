@@ -77,7 +77,7 @@ fn loads_through_pointers_and_multiplications_of_any_kind_are_realised() {
 #[test]
 fn loops_and_branches_around_pipelined_loops_are_realised() {
     let rows = rows(&coverage(&["examples/fixtures/loops", "--format", "json"]));
-    assert_eq!(rows.len(), 6);
+    assert_eq!(rows.len(), 7);
     for (name, row) in rows {
         let operations = &row["gluon"]["realised"]["operations"];
         assert!(operations["cp_async"].as_u64() > Some(0), "{name}: {row}");

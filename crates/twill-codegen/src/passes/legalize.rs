@@ -22,8 +22,15 @@ pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
     check_thread_barriers(builder)
 }
 
-/// An access of memory: its place in the text, its operation, and the arguments that its address may be counted from.
-type Access = (usize, OperationId, BTreeSet<ValueId>);
+/// What an address is counted from: an argument, after so many loads of addresses. What a table of addresses points to is taken to
+/// be other memory than the table.
+type Base = (ValueId, u32);
+
+/// An access of memory: its place in the text, its operation, and what its address may be counted from.
+type Access = (usize, OperationId, BTreeSet<Base>);
+
+/// Most loads of an address after one another that are followed.
+const LOADS: u32 = 8;
 
 /// The accesses of memory by operations of these names, in the order of the text.
 fn accesses(lowering: &KernelBuilder<'_>, wanted: &dyn Fn(&str) -> bool) -> Vec<Access> {
@@ -37,7 +44,7 @@ fn accesses(lowering: &KernelBuilder<'_>, wanted: &dyn Fn(&str) -> bool) -> Vec<
 }
 
 /// Whether two accesses may be of the same memory. An address that is counted from nothing known may be any.
-fn may_meet(a: &BTreeSet<ValueId>, b: &BTreeSet<ValueId>) -> bool {
+fn may_meet(a: &BTreeSet<Base>, b: &BTreeSet<Base>) -> bool {
     a.is_empty() || b.is_empty() || !a.is_disjoint(b)
 }
 
@@ -96,33 +103,37 @@ fn check_order(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The kernel's arguments that an address may be counted from.
-fn bases(lowering: &KernelBuilder<'_>, address: ValueId) -> BTreeSet<ValueId> {
+/// What an address may be counted from; nothing where that is not known.
+fn bases(lowering: &KernelBuilder<'_>, address: ValueId) -> BTreeSet<Base> {
     let module = lowering.module;
-    let (mut found, mut seen, mut work) = (BTreeSet::new(), BTreeSet::new(), vec![address]);
-    while let Some(value) = work.pop() {
-        if !seen.insert(value) {
+    let (mut found, mut seen, mut work) = (BTreeSet::new(), BTreeSet::new(), vec![(address, 0)]);
+    while let Some((value, loads)) = work.pop() {
+        if !seen.insert((value, loads)) {
             continue;
         }
+        let with = |values: &[ValueId], loads: u32| values.iter().map(|value| (*value, loads)).collect::<Vec<Base>>();
         match module.definition(value) {
             Definition::Argument { block, .. } if lowering.depth_of(Some(block)) == Some(0) => {
-                found.insert(value);
+                found.insert((value, loads));
             }
             Definition::Argument { .. } => {
                 let around = lowering.enclosing_carried(value);
-                work.extend(around.map(|(at, k)| lowering.enclosing[at].initial[k]));
-                work.extend(lowering.loops.iter().find_map(|l| l.parts.initial.get(l.carried(value)?).copied()));
+                work.extend(around.map(|(at, k)| (lowering.enclosing[at].initial[k], loads)));
+                let initial = lowering.loops.iter().find_map(|l| l.parts.initial.get(l.carried(value)?).copied());
+                work.extend(initial.map(|value| (value, loads)));
             }
             Definition::Result { operation: id, index } => match module.for_loop(id) {
-                Some(parts) => work.extend(parts.initial.get(index)),
+                Some(parts) => work.extend(parts.initial.get(index).map(|value| (*value, loads))),
                 None => {
                     let operation = module.operation(id);
-                    let counted = match operation.name.as_str() {
-                        "arith.select" => 1..3,
-                        "arith.addi" => 0..2,
-                        _ => 0..1,
+                    let (counted, loads) = match operation.name.as_str() {
+                        "arith.select" => (1..3, loads),
+                        "arith.addi" => (0..2, loads),
+                        "tt.load" if loads == LOADS => return BTreeSet::new(),
+                        "tt.load" => (0..1, loads + 1),
+                        _ => (0..1, loads),
                     };
-                    work.extend(operation.operands.get(counted).unwrap_or_default());
+                    work.extend(with(operation.operands.get(counted).unwrap_or_default(), loads));
                 }
             },
         }
