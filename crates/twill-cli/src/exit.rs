@@ -11,7 +11,7 @@ pub(crate) enum Exit {
     Error = 1,
     /// Proved infeasible.
     Infeasible = 2,
-    /// Stopped by a budget; the best known was printed with its bound.
+    /// Stopped by a budget, or scheduled with more registers than the machine's groups have; the best known was printed with its bound.
     Stopped = 3,
 }
 

@@ -36,7 +36,8 @@ pub struct Options {
     pub shares: GroupShares,
 }
 
-/// Warps and registers of groups, where they are not those of the schedule and of the target's rule. Code is the same with any.
+/// Warps and registers of groups, where they are not those of the schedule and of the target's rule, and what saves registers. The
+/// same is computed with any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GroupShares {
     /// Warps of each group that computes: of eight, a thread holds half as much as of four.

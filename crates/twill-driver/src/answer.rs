@@ -10,6 +10,9 @@ use twill_graph::{MultiLoopProblem, MultiLoopReport, Outcome, Report, Schedule, 
 /// Work for a schedule that is built where a search was stopped before it had one.
 pub(crate) const GRACE_WORK: u64 = 1_000_000;
 
+/// Work for each search with more registers than the machine's groups have.
+const LATER_WORK: u64 = 20_000_000;
+
 const NOT_PIPELINED: &str = "note: stopped before a schedule was found; the one shown runs one iteration after another";
 
 /// Whether a budget or an interrupt ended a search before it had a schedule; what is unknown for another reason stays so, as the
@@ -57,31 +60,14 @@ impl Answer {
         each.chain(together).max_by_key(least_settled).unwrap_or(Status::Unknown)
     }
 
-    /// The same for a machine with fewer registers, of which nothing is proved.
-    fn of_another_machine(mut self) -> Answer {
-        let loops = match &mut self {
-            Answer::Each(reports) => reports,
-            Answer::Together(_, report) => {
-                report.outcome = feasible(std::mem::replace(&mut report.outcome, unknown()));
-                &mut report.loops
+    /// The same without what was proved.
+    fn without_proof(self) -> Answer {
+        match self {
+            Answer::Each(reports) => Answer::Each(reports.into_iter().map(relax::without_proof).collect()),
+            Answer::Together(kernel, report) => {
+                Answer::Together(kernel, Box::new(relax::without_proof_of_loops(*report)))
             }
-        };
-        for report in loops {
-            report.outcome = feasible(std::mem::replace(&mut report.outcome, unknown()));
         }
-        self
-    }
-}
-
-fn unknown<S>() -> Outcome<S> {
-    Outcome::Unknown { stopped_by: String::new() }
-}
-
-/// An outcome without its proof.
-fn feasible<S>(outcome: Outcome<S>) -> Outcome<S> {
-    match outcome {
-        Outcome::Optimal { schedule } => Outcome::Feasible { schedule },
-        other => other,
     }
 }
 
@@ -103,15 +89,19 @@ pub fn answer(
         return Ok((problems, found));
     }
     let effort = if status == Status::Infeasible { Effort::Search } else { Effort::OneAfterAnother };
+    let work = session.search.budget.work.map_or(LATER_WORK, |work| work.min(LATER_WORK));
+    let budget = Budget { work: Some(work), ..session.search.budget.clone() };
+    let mut session = session.with(SearchOptions { budget, ..session.search.clone() });
     for (relaxed, what) in relax::relaxed(request) {
-        let others = crate::problems(&relaxed)?;
-        let other = answered(&relaxed, &others, session, reading, effort)?;
-        if matches!(other.status(), Status::Optimal | Status::Feasible) {
-            session.observer.note(&format!("note: {}; this one takes {what}", relax::reason(status)));
-            return Ok((others, other.of_another_machine()));
-        }
         if session.is_stopped() {
             break;
+        }
+        // A machine that does not make sense is none.
+        let Ok(others) = crate::problems(&relaxed) else { continue };
+        let other = answered(&relaxed, &others, &mut session, reading, effort)?;
+        if matches!(other.status(), Status::Optimal | Status::Feasible) {
+            session.observer.note(&format!("note: {}; this one takes {what}", relax::reason(status)));
+            return Ok((others, other.without_proof()));
         }
     }
     Ok((problems, found))

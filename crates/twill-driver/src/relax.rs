@@ -4,7 +4,7 @@
 //! taken to be spilled: threads have a multiple of their registers.
 
 use crate::{Content, DEFAULT_MACHINE, Limits, Request};
-use twill_graph::Status;
+use twill_graph::{MultiLoopReport, Outcome, Report, Status};
 use twill_machine::Machine;
 
 /// Warps of the only compute group, where four do not hold its values.
@@ -46,5 +46,28 @@ pub(crate) fn reason(status: Status) -> &'static str {
     match status {
         Status::Infeasible => "no schedule exists within the registers of the machine's warp groups: proved",
         _ => "no schedule was found in time",
+    }
+}
+
+/// Whether limits are those of another machine, of which nothing that is proved holds for the one that was asked for.
+pub(crate) fn is_relaxed(limits: &Limits) -> bool {
+    limits.compute_warps.is_some() || limits.register_multiple != 1
+}
+
+/// The same without what was proved.
+pub(crate) fn without_proof<S>(report: Report<S>) -> Report<S> {
+    Report { outcome: feasible(report.outcome), wider_bound: None, ..report }
+}
+
+/// The same of several loops.
+pub(crate) fn without_proof_of_loops<S>(report: MultiLoopReport<S>) -> MultiLoopReport<S> {
+    let loops = report.loops.into_iter().map(without_proof).collect();
+    MultiLoopReport { outcome: feasible(report.outcome), loops, ..report }
+}
+
+fn feasible<S>(outcome: Outcome<S>) -> Outcome<S> {
+    match outcome {
+        Outcome::Optimal { schedule } => Outcome::Feasible { schedule },
+        other => other,
     }
 }

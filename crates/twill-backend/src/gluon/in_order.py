@@ -196,6 +196,5 @@ def dot_mma_shared(a, b, acc, DEPTH: gl.constexpr, AT_A_TIME: gl.constexpr, PREC
 
 @gluon.jit
 def unknown_zero():
-    """0, which the compiler is not told: addresses that are computed with it are not computed before, and held."""
-    zero = gl.to_tensor(0)
-    return gl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [zero], dtype=gl.int32, is_pure=False, pack=1)
+    """0, which the compiler does not know: what is computed with it is not computed before a loop, and held there."""
+    return gl.inline_asm_elementwise("mov.u32 $0, 0;", "=r", [], dtype=gl.int32, is_pure=False, pack=1)

@@ -464,7 +464,14 @@ fn depth_at_a_time(a: &Expression, b: &Expression) -> Option<Parts> {
         _ => ROWS,
     };
     let step = step(a, false).max(step(b, true));
-    (depth > step && depth % step == 0).then_some(Parts { depth, at_a_time: step })
+    // Both stand there at once.
+    const MOST_BYTES: u64 = 64 << 10;
+    let put = |e: &Expression| match &e.kind {
+        ExpressionKind::FromShared(_) => 0,
+        _ => e.shape.iter().product::<u64>() * u64::from(e.element.scalar_bits().unwrap_or(8)) / 8,
+    };
+    let fits = put(a) + put(b) <= MOST_BYTES;
+    (depth > step && depth % step == 0 && fits).then_some(Parts { depth, at_a_time: step })
 }
 
 /// Parts of the depth of a multiplication.

@@ -128,9 +128,6 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> String {
     if groups.iter().any(|g| g.contains("unsigned(")) {
         out.push_str(UNSIGNED);
     }
-    if groups.iter().any(|g| g.contains(tensor_memory::NO_SLOT)) {
-        out.push_str(tensor_memory::NO_SLOT_FUNCTION);
-    }
     for group in groups {
         let _ = write!(out, "\n\n{group}");
     }

@@ -29,15 +29,6 @@ const FEW_REGISTERS: u32 = 48;
 /// The number of a slot that is always the same, as the compiler does not know.
 pub(super) const NO_SLOT: &str = "zero = unknown_zero()";
 
-/// What makes it.
-pub(super) const NO_SLOT_FUNCTION: &str = "
-
-@gluon.jit
-def unknown_zero():
-    \"\"\"0, which the compiler does not know: what it would compute once, before a loop, would take registers there.\"\"\"
-    return gl.inline_asm_elementwise(\"mov.u32 $0, 0;\", \"=r\", [], dtype=gl.int32, is_pure=False, pack=1)
-";
-
 /// Whether a loop has MMAs with operands in one place, whose descriptors would take too many registers.
 pub(super) fn is_short_of_registers(kernel: &WarpProgram, group: &Group, body: &[Node]) -> bool {
     let is_fixed = |slot: &Slot| {

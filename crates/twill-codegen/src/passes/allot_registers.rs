@@ -5,6 +5,7 @@
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::source::LoopFacts;
 use crate::error::Error;
+use crate::passes::loops::COPIED_ELEMENTS;
 use crate::target::{RegisterDemand, blackwell, hopper};
 use twill_graph::{GroupRole, OpId, narrow, saturate};
 
@@ -37,8 +38,13 @@ fn copied(builder: &KernelBuilder<'_>) -> u32 {
         let tile = facts.tile_operation(op)?.result.map(|result| facts.tiles.tile(result))?;
         let (access, group) = (facts.access(op)?, facts.group(op));
         let threads = u64::from(builder.warps(group)) * 32;
-        let accesses = tile.shape.iter().product::<u64>().div_ceil(threads * access.elements.max(1));
-        let held = if facts.loads_through_registers(builder.module, op) { 1 } else { 0 };
+        let elements = tile.shape.iter().product::<u64>();
+        // Those through registers are copied a piece at a time.
+        let (elements, held) = match facts.loads_through_registers(builder.module, op) {
+            true => (elements.min(COPIED_ELEMENTS), 1),
+            false => (elements, 0),
+        };
+        let accesses = elements.div_ceil(threads * access.elements.max(1));
         builder.copies_by_threads(group).then_some(accesses * (3 + held))
     };
     let loads =

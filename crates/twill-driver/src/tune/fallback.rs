@@ -242,6 +242,10 @@ impl Attempts<'_> {
     fn take_back(&mut self, (options, limits): (CompileOptions, Limits)) {
         let (registers, tried, room) =
             (self.limits.registers_per_thread, self.options.shares, self.options.shared_bytes);
+        if self.limits.compute_warps != limits.compute_warps {
+            // What was granted to other groups says nothing of these.
+            self.granted = self.best.spec.granted;
+        }
         (self.options, self.limits) = (options, limits);
         self.limits.registers_per_thread = registers;
         self.options.persistent = self.options.persistent.or(Some(true));

@@ -34,9 +34,11 @@ pub(super) fn first(
     let work = session.search.budget.work.map_or(most, |work| work.min(most));
     let budget = Budget { work: Some(work), ..session.search.budget.clone() };
     let mut session = session.with(SearchOptions { budget, ..session.search.clone() });
+    let mut refused = None;
     for (request, what) in relax::relaxed(request) {
         let warps = request.limits.compute_warps;
-        if session.is_stopped() || (warps.is_some() && options.language != Language::Gluon) {
+        // What is not written with eight warps is not tried with more registers for each of them.
+        if session.is_stopped() || (warps.is_some() && (options.language != Language::Gluon || refused.is_some())) {
             continue;
         }
         let mut options = options.clone();
@@ -47,9 +49,10 @@ pub(super) fn first(
                 return Ok(Some(Relaxed { request, options, first: *first }));
             }
             Ok(_) => (),
+            Err(error) if error.excess().is_none() && warps.is_some() => refused = Some(error),
             Err(error) if error.excess().is_none() => return Err(error),
             Err(error) => session.observer.note(&format!("with {what}: {error}")),
         }
     }
-    Ok(None)
+    refused.map_or(Ok(None), Err)
 }

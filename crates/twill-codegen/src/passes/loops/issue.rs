@@ -245,7 +245,12 @@ impl LoopBuilder<'_, '_> {
                 }
                 let element = operation.results.first().map_or(Type::Integer(32), |r| self.reader.lowering.element(*r));
                 let rows = if is_turned { 1 } else { 0 };
-                for piece in pieces(region, rows) {
+                let mut parts = pieces(region, rows);
+                // Indices that the loop loads are read as they lie in their slots.
+                if parts.iter().any(|piece| self.pointers_and_mask(operation, piece, program, at).is_err()) {
+                    parts = vec![region.clone()];
+                }
+                for piece in parts {
                     let (pointers, mask) = self.addresses(operation, lie, &piece, program, at)?;
                     let slice =
                         (piece != *region).then(|| (0, piece.starts[rows] - region.starts[rows], piece.extents[rows]));
@@ -258,6 +263,18 @@ impl LoopBuilder<'_, '_> {
         Ok(())
     }
 
+    fn pointers_and_mask(
+        &mut self,
+        load: &Operation,
+        region: &Region,
+        program: Option<u32>,
+        at: Option<(usize, Iteration)>,
+    ) -> Result<(Expression, Option<Expression>), Error> {
+        let pointers = self.reader.value(load.operands[0], region, program, at)?.without_zeros();
+        let mask = load.operands.get(1).map(|m| self.reader.value(*m, region, program, at)).transpose()?;
+        Ok((pointers, mask))
+    }
+
     /// Pointers and mask of a part of a tile, as they lie in its slot: turned or not, this many neighbours contiguous.
     fn addresses(
         &mut self,
@@ -267,23 +284,22 @@ impl LoopBuilder<'_, '_> {
         program: Option<u32>,
         at: Option<(usize, Iteration)>,
     ) -> Result<(Expression, Option<Expression>), Error> {
-        let pointers = self.reader.value(load.operands[0], region, program, at)?.without_zeros();
-        let mask = load.operands.get(1).map(|m| self.reader.value(*m, region, program, at)).transpose()?;
-        let (pointers, mask) = match self.reader.lowering.options.shares.fresh_addresses {
-            true => {
-                let group = &mut self.reader.group;
-                let here = group.variable("here", &[], Type::Integer(32), Form::Any);
-                let zero = Expression { kind: ExpressionKind::UnknownZero, ..Expression::integer(0) };
-                group.act(Op::Let { to: here, value: zero });
-                let zero = group.read(here);
-                // What is contiguous must stay known.
-                let except = (elements > 1).then_some(if is_turned { 0 } else { 1 });
-                let group = &self.reader.group;
-                let from_zero = |x: Expression| x.with_ranges_from(&zero, except, &|id| group.computed(id));
-                (from_zero(pointers), mask.map(from_zero))
-            }
-            false => (pointers, mask),
-        };
+        let (mut pointers, mut mask) = self.pointers_and_mask(load, region, program, at)?;
+        if self.reader.lowering.options.shares.fresh_addresses {
+            let group = &mut self.reader.group;
+            let here = group.variable("here", &[], Type::Integer(32), Form::Any);
+            let zero = Expression { kind: ExpressionKind::UnknownZero, ..Expression::integer(0) };
+            // What is noted is of the load.
+            let note = std::mem::take(&mut group.note);
+            group.act(Op::Let { to: here, value: zero });
+            group.note = note;
+            let zero = group.read(here);
+            // What is contiguous must stay known.
+            let except = (elements > 1).then_some(if is_turned { 0 } else { 1 });
+            let group = &self.reader.group;
+            let from_zero = |x: Expression| x.with_ranges_from(&zero, except, &|id| group.computed(id));
+            (pointers, mask) = (from_zero(pointers), mask.map(from_zero));
+        }
         Ok(if is_turned { (pointers.turned(), mask.map(Expression::turned)) } else { (pointers, mask) })
     }
 
@@ -344,7 +360,7 @@ impl LoopBuilder<'_, '_> {
 }
 
 /// Elements that a copy through registers holds at a time: of 128 threads, each has 32, with a pointer of two registers for each.
-const COPIED_ELEMENTS: u64 = 4096;
+pub(crate) const COPIED_ELEMENTS: u64 = 4096;
 
 /// Least rows of a piece: a multiple of what a swizzle of shared memory repeats after.
 const COPIED_ROWS: u64 = 8;

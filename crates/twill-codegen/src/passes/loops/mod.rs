@@ -25,6 +25,7 @@ use crate::ir::{Form, Region, VariableId};
 use crate::ir::{Node, Note, Op};
 use crate::passes::steps::program::{Barrier, Block, BufferId as LoopBufferId, GroupSteps, Iteration, Step};
 use expansion::{Expansion, carried_in_registers};
+pub(crate) use issue::COPIED_ELEMENTS;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use twill_graph::saturate;
 use twill_graph::{GroupRole, OpId};
