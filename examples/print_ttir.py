@@ -399,6 +399,7 @@ VARIANTS = [
     pointers("halves", BLOCK=64),
     pointers("precise", BLOCK=64),
     pointers("held", BLOCK=64),
+    pointers("looked_up", scalars=("n", "stride"), BLOCK=128),
 ]
 
 
