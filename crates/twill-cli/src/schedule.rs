@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &ScheduleArguments) -> Result<Exit, Error> {
     let machine =
         |problems: &twill_driver::Loops<LoopProblem>| problems.loops.first().map(|one| one.problem.resources().clone());
     let requested = machine(&problems);
-    let (problems, answer) = twill_driver::answer(&request, problems, &mut session, reading)?;
+    let (problems, answer) = twill_driver::answer_or_relaxed(&request, problems, &mut session, reading)?;
     drop(ticker);
     let exit = match &answer {
         Answer::Together(kernel, report) => siblings::write(arguments, kernel, report, &budget)?,

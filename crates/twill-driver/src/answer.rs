@@ -71,19 +71,31 @@ impl Answer {
     }
 }
 
-/// Schedules the loops of a request, whose problems are given; `reading` is the seconds that reading and lowering them took, for the
-/// reports. A kernel that has no schedule within the machine's registers is scheduled with more of them, which is noted: the problems that
-/// were solved come back.
+/// Schedules the loops of a request; `reading` is the seconds that reading and lowering them took, for the reports.
 ///
 /// # Errors
 /// When the loops do not go together, or the checker does not accept a schedule.
 pub fn answer(
     request: &Request,
+    problems: &Loops<LoopProblem>,
+    session: &mut Session<'_>,
+    reading: f64,
+) -> Result<Answer, Error> {
+    answered(request, problems, session, reading, Effort::Search)
+}
+
+/// The same; a kernel that has no schedule within the machine's registers is scheduled with more of them, which is noted. The problems
+/// that were solved come back.
+///
+/// # Errors
+/// As [`answer`].
+pub fn answer_or_relaxed(
+    request: &Request,
     problems: Loops<LoopProblem>,
     session: &mut Session<'_>,
     reading: f64,
 ) -> Result<(Loops<LoopProblem>, Answer), Error> {
-    let found = answered(request, &problems, session, reading, Effort::Search)?;
+    let found = answer(request, &problems, session, reading)?;
     let status = found.status();
     if matches!(status, Status::Optimal | Status::Feasible) || session.is_stopped() {
         return Ok((problems, found));

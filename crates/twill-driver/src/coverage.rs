@@ -113,7 +113,7 @@ pub fn coverage(
 }
 
 fn scheduled(request: &Request, session: &mut Session<'_>) -> Result<ScheduleCoverage, Error> {
-    let (_, answer) = crate::answer(request, crate::problems(request)?, session, 0.0)?;
+    let (_, answer) = crate::answer_or_relaxed(request, crate::problems(request)?, session, 0.0)?;
     Ok(match answer.status() {
         Status::Optimal => ScheduleCoverage::Optimal,
         Status::Feasible => ScheduleCoverage::Feasible,

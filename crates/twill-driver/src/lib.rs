@@ -29,7 +29,7 @@ mod top;
 mod trace;
 pub mod tune;
 
-pub use answer::{Answer, answer};
+pub use answer::{Answer, answer, answer_or_relaxed};
 pub use cache::{Cache, CacheError, CacheInfo};
 pub use coverage::{CodeCoverage, Coverage, ScheduleCoverage, coverage};
 pub use error::Error;

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use twill_driver::{
-    Answer, Input, Limits, LoweringParameters, Request, Session, SiblingOptions, Silent, answer, problems,
+    Answer, Input, Limits, LoweringParameters, Request, Session, SiblingOptions, Silent, answer_or_relaxed, problems,
 };
 use twill_exact::{Budget, SearchOptions};
 use twill_graph::{Cycles, GroupRole, Status, WarpAssignment};
@@ -23,7 +23,7 @@ fn request(example: &str, limits: Limits) -> Request {
 fn answered(request: &Request, budget: Budget) -> Answer {
     let mut nobody = Silent;
     let mut session = Session::new(SearchOptions { budget, ..SearchOptions::default() }, &mut nobody);
-    answer(request, problems(request).unwrap(), &mut session, 0.0).unwrap().1
+    answer_or_relaxed(request, problems(request).unwrap(), &mut session, 0.0).unwrap().1
 }
 
 fn interval(answer: &Answer) -> Cycles {

@@ -29,7 +29,7 @@ pub(crate) fn schedule(
     let found = task::run(py, progress.as_ref(), move |interrupt, reporter| {
         let mut session = Session { cache, ..Session::new(requested.search(interrupt), reporter) };
         let problems = twill_driver::problems(&request)?;
-        let (problems, answer) = twill_driver::answer(&request, problems, &mut session, 0.0)?;
+        let answer = twill_driver::answer(&request, &problems, &mut session, 0.0)?;
         let (loops, kernel): (Vec<String>, _) = match answer {
             Answer::Together(kernel, report) => {
                 let file = KernelScheduleFile::new(&kernel, &report);

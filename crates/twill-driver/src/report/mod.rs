@@ -8,7 +8,7 @@ pub use file::{page_of_file, schedules_of_file};
 pub use folder::{code, compiled, trace};
 
 use crate::explain::{explained, left};
-use crate::{Answer, Error, LoopProblem, Loops, Request, Session, answer, problems};
+use crate::{Answer, Error, LoopProblem, Loops, Request, Session, answer_or_relaxed, problems};
 use std::time::Instant;
 use twill_check::{MeasuredSteps, Verified};
 use twill_exact::ExplainOptions;
@@ -52,7 +52,7 @@ pub fn schedules(request: &Request, session: &mut Session<'_>) -> Result<Schedul
 fn search(request: &Request, session: &mut Session<'_>) -> Result<(Loops<LoopProblem>, Answer), Error> {
     let reading = Instant::now();
     let problems = problems(request)?;
-    answer(request, problems, session, reading.elapsed().as_secs_f64())
+    answer_or_relaxed(request, problems, session, reading.elapsed().as_secs_f64())
 }
 
 /// Schedules the loops of a request and describes what was found; explains each, as long as the budget of `explain` lasts for

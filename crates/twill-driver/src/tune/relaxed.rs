@@ -38,6 +38,10 @@ pub(super) fn first(
     for (request, what) in relax::relaxed(request) {
         let warps = request.limits.compute_warps;
         // What is not written with eight warps is not tried with more registers for each of them.
+        // Who has another kernel has a faster one than one that spills.
+        if !options.in_order && request.limits.register_multiple != 1 {
+            continue;
+        }
         if session.is_stopped() || (warps.is_some() && (options.language != Language::Gluon || refused.is_some())) {
             continue;
         }

@@ -51,9 +51,12 @@ pub(super) fn first(
         Ok(_) => return requested,
     };
     let request = &with_assignment(request, options, source);
-    // It takes no search, whatever time is left; where it does not fit either, nothing is likely to.
+    // It takes no search, and where there is no other kernel, no time either; where it does not fit, nothing is likely to.
     let interrupt = session.search.budget.interrupt.clone();
-    let grace = Budget { work: Some(crate::answer::GRACE_WORK), interrupt, ..Budget::default() };
+    let grace = match options.in_order {
+        true => Budget { work: Some(crate::answer::GRACE_WORK), interrupt, ..Budget::default() },
+        false => session.search.budget.clone(),
+    };
     let grace = SearchOptions { budget: grace, ..session.search.clone() };
     let least = match within(&by_sub_tile(request), options, source, &mut session.with(grace), &Plan::Least) {
         Ok(Attempt::Made(candidate)) => Attempt::Made(candidate),
