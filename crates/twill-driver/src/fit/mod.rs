@@ -45,6 +45,8 @@ pub fn fit(request: &Request, options: &CompileOptions) -> Result<Fit, Error> {
     options.shares.compute_warps = relaxed.limits.compute_warps;
     match within(&relaxed, &options, &source) {
         Ok(other) if other.fits() => Ok(other),
+        // The schedule at hand does not fit, which proves nothing of others.
+        Ok(other) if other.verdict == Verdict::Unknown => Ok(Fit { verdict: Verdict::Unknown, ..own }),
         _ => Ok(own),
     }
 }
