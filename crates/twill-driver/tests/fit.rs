@@ -57,7 +57,8 @@ fn registers_of_one_group_are_counted_a_thread() {
     let need = fit.need(Resource::Registers).unwrap();
     // Four tiles of 64 × 128 words on 128 threads, and 24 registers more.
     let amounts: Vec<u64> = need.largest.iter().map(|holder| holder.amount).collect();
-    assert_eq!((fit.verdict, need.required, need.available), (Verdict::DoesNotFit, 4 * 64 + 24, 255));
+    // One group of eight warps has other schedules, of which nothing is proved.
+    assert_eq!((fit.verdict, need.required, need.available), (Verdict::Unknown, 4 * 64 + 24, 255));
     assert_eq!(amounts, [64; 4]);
     let reason = &fit.misfit.unwrap().reason;
     assert!(reason.starts_with("registers a thread: at least 280 needed at any interval, 255 at hand"), "{reason}");
@@ -96,7 +97,7 @@ fn rings_that_are_too_deep_are_blamed() {
 #[test]
 fn tiles_that_are_too_large_for_registers_are_blamed() {
     let fit = fitted("attention_forward_m256", &CompileOptions::default());
-    assert_eq!(fit.verdict, Verdict::DoesNotFit, "{fit:?}");
+    assert_eq!(fit.verdict, Verdict::Unknown, "{fit:?}");
     let misfit = fit.misfit.unwrap();
     assert!(matches!(misfit.resource, Some(Resource::Registers | Resource::RegisterFile)), "{misfit:?}");
     assert!(misfit.culprit.unwrap().starts_with("acc"));
