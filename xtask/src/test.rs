@@ -249,6 +249,15 @@ mod tests {
     }
 
     #[test]
+    fn no_file_of_a_folder_in_parts_is_left_out() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/runtime");
+        let names = std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        // As the patterns of its parts have it.
+        let left_out = |name: &String| name.starts_with("test_c") && !name.starts_with("test_cuda");
+        assert_eq!(names.filter(left_out).count(), 0);
+    }
+
+    #[test]
     fn every_suite_is_a_folder() {
         let root = root().unwrap();
         for suite in SUITES {

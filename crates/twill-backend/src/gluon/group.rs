@@ -40,7 +40,7 @@ impl<'a> Printer<'a> {
         let in_order = kernel.is_in_order();
         let layouts = match in_order {
             true => super::in_order::layouts(group),
-            false => of_other_variables(group, Reach::Tiles, &super::opaque::results(group)),
+            false => of_other_variables(group, Reach::Tiles, &super::dot::results(group)),
         };
         let inlined = if in_order { HashMap::new() } else { inlined(group, &layouts) };
         let names = Names { kernel, group, layouts, inlined, in_order, used: RefCell::new(BTreeSet::new()) };

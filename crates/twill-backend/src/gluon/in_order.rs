@@ -4,8 +4,8 @@
 //! reads memory along the dimension in which it is contiguous, else one that fits their shape. Rows and columns have a slice
 //! of the layout of the tiles that they are broadcast to or reduced from. Where two meet, the printer converts.
 
+use super::dot::{Dot, dot};
 use super::layout::Layout;
-use super::opaque::{Dot, dot};
 use std::collections::BTreeMap;
 use twill_codegen::ir::{Expression, ExpressionKind, Form, Group, Op, VariableId, visit};
 

@@ -13,6 +13,7 @@
 //! | `in_order.py` | what these call |
 //! | `prelude.py` | functions that every kernel uses |
 
+mod dot;
 mod expression;
 mod group;
 mod in_order;
