@@ -2,6 +2,7 @@
 
 use crate::estimate::estimated;
 use crate::solve::naive;
+use crate::tune::thresholds::THRESHOLDS;
 use crate::{Error, LoopProblem, Loops, Request, Session, Silent, relax, siblings, solve};
 use twill_check::Verified;
 use twill_exact::{Budget, Naive, SearchOptions};
@@ -9,9 +10,6 @@ use twill_graph::{MultiLoopProblem, MultiLoopReport, Outcome, Report, Schedule, 
 
 /// Work for a schedule that is built where a search was stopped before it had one.
 pub(crate) const GRACE_WORK: u64 = 1_000_000;
-
-/// Work for each search with more registers than the machine's groups have.
-const LATER_WORK: u64 = 20_000_000;
 
 const NOT_PIPELINED: &str = "note: stopped before a schedule was found; the one shown runs one iteration after another";
 
@@ -101,7 +99,8 @@ pub fn answer_or_relaxed(
         return Ok((problems, found));
     }
     let effort = if status == Status::Infeasible { Effort::Search } else { Effort::OneAfterAnother };
-    let work = session.search.budget.work.map_or(LATER_WORK, |work| work.min(LATER_WORK));
+    let later = THRESHOLDS.later_work;
+    let work = session.search.budget.work.map_or(later, |work| work.min(later));
     let budget = Budget { work: Some(work), ..session.search.budget.clone() };
     let mut session = session.with(SearchOptions { budget, ..session.search.clone() });
     for (relaxed, what) in relax::relaxed(request) {

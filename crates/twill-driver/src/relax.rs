@@ -44,7 +44,7 @@ fn is_kernel_for_hopper(request: &Request) -> bool {
 /// Why a request that has no schedule is relaxed.
 pub(crate) fn reason(status: Status) -> &'static str {
     match status {
-        Status::Infeasible => "no schedule exists within the registers of the machine's warp groups: proved",
+        Status::Infeasible => "no schedule exists for the machine's warp groups: proved",
         _ => "no schedule was found in time",
     }
 }

@@ -20,7 +20,7 @@ pub(crate) mod rules;
 mod schedules;
 mod score;
 mod scratch;
-mod thresholds;
+pub(crate) mod thresholds;
 mod variants;
 mod written;
 
