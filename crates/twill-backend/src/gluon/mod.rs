@@ -3,6 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `source` | the file: groups, entry |
+//! | `barriers` | how mbarriers are initialised |
 //! | `expression` | what is computed |
 //! | `operation` | operations on elements |
 //! | `layout` | names of layouts |
@@ -13,6 +14,7 @@
 //! | `in_order.py` | what these call |
 //! | `prelude.py` | functions that every kernel uses |
 
+mod barriers;
 mod dot;
 mod expression;
 mod group;

@@ -1,12 +1,13 @@
 //! A kernel's warp programs as a file of Gluon.
 
+use super::barriers;
 use super::group::Printer;
 use super::names::dtype;
 use super::tensor_memory;
 use crate::header::Header;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use twill_codegen::ir::{Arrival, Syntax, WarpProgram};
+use twill_codegen::ir::{Syntax, WarpProgram};
 use twill_codegen::ir::{Op, any};
 
 const PRELUDE: &str = include_str!("prelude.py");
@@ -102,7 +103,7 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> String {
         out.push_str("\n# Where the barriers of each kind begin in `bars`.\n");
     }
     for (k, barriers) in kernel.barriers.iter().enumerate() {
-        let _ = writeln!(out, "{} = gl.constexpr({})", barriers.name.to_uppercase(), first_barrier(kernel, k));
+        let _ = writeln!(out, "{} = gl.constexpr({})", barriers.name.to_uppercase(), barriers::first(kernel, k));
     }
     let prelude = if in_order {
         functions.clone()
@@ -114,6 +115,10 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> String {
     let prelude = match !in_order && functions.len() > 1 {
         true => format!("{prelude}\n\n{functions}"),
         false => prelude,
+    };
+    let prelude = match in_order {
+        true => prelude,
+        false => format!("{prelude}\n\n{}", barriers::function(kernel)),
     };
     let _ = write!(out, "\n\n{prelude}\n\n{}", tile_order(kernel));
     if !kernel.named_barriers.is_empty() {
@@ -221,10 +226,6 @@ fn list(values: &[u64]) -> String {
     format!("[{}]", values.join(", "))
 }
 
-fn first_barrier(kernel: &WarpProgram, index: usize) -> u32 {
-    kernel.barriers[..index].iter().map(|b| b.slots).sum()
-}
-
 /// How formulas are written.
 const SYNTAX: Syntax = Syntax { division: "//", minimum: "gl.minimum", and: "and", or: "or" };
 
@@ -303,38 +304,11 @@ fn entry(kernel: &WarpProgram) -> String {
         let _ = writeln!(out, "    {}({names}, BARRIERS_AT)", kernel.groups[0].name);
         return out;
     }
-    let total = first_barrier(kernel, kernel.barriers.len());
     let mut k = "k".to_owned();
     while arguments(kernel).contains(&k) {
         k.push('_');
     }
-    let _ = writeln!(out, "    bars = gl.allocate_shared_memory(gl.int64, [{total}, 1], mbarrier.MBarrierLayout())");
-    for barriers in &kernel.barriers {
-        let by_unit: u32 = barriers
-            .arrivals
-            .iter()
-            .map(|a| match a {
-                Arrival::Unit => 1,
-                Arrival::EachThread { warps } => 32 * warps,
-                Arrival::Threads { .. } => 0,
-            })
-            .sum();
-        let groups = barriers.arrivals.iter().filter(|a| matches!(a, Arrival::Threads { .. })).count();
-        let warps: u32 =
-            barriers.arrivals.iter().map(|a| if let Arrival::Threads { warps } = a { *warps } else { 0 }).sum();
-        let (whole, inline) = (by_unit as usize + groups, by_unit + warps);
-        let count = if whole == inline as usize {
-            whole.max(1).to_string()
-        } else {
-            format!("{whole} if BARRIERS_AT < 0 else {inline}")
-        };
-        let _ = writeln!(
-            out,
-            "    for {k} in gl.static_range({}):\n        mbarrier.init(bars.index({} + {k}), count={count})",
-            barriers.slots,
-            barriers.name.to_uppercase()
-        );
-    }
+    out.push_str(&barriers::statements(kernel, &k));
     out.push_str("    gl.warp_specialize(\n        [\n");
     for group in &kernel.groups {
         let names = group_arguments(kernel);

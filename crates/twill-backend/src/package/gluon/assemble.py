@@ -117,7 +117,7 @@ def source(kernel, function, barriers_at):
 
 # ------------------------------------------------------------------------------------------------- barriers
 def barriers_in(ptx):
-    """Offset in shared memory of the array of all mbarriers, from where they are initialised; -1 if they form none."""
+    """Offset in shared memory of the array of all mbarriers, from where Gluon initialises them; -1 if they form none."""
     base, found = {"global_smem": 0}, []
     for line in ptx.splitlines():
         if m := re.search(r"mov\.[bu]32\s+(%r\d+), global_smem;", line):
@@ -125,7 +125,7 @@ def barriers_in(ptx):
         elif m := re.search(r"add\.s32\s+(%r\d+), (%r\d+), (-?\d+);", line):
             if m[2] in base:
                 base[m[1]] = base[m[2]] + int(m[3])
-        elif "mbarrier.init" in line:
+        elif "mbarrier.init" in line and not line.startswith("\t{"):  # where inline PTX expects them proves nothing
             m = re.search(r"\[(%r\d+|global_smem)(?:\+(\d+))?\]", line)
             if not m or m[1] not in base:
                 return GLUON_BARRIERS

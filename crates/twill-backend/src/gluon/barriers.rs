@@ -1,0 +1,61 @@
+//! How mbarriers are initialised.
+//!
+//! Each of Gluon's own initialisations is followed by a `bar.sync`. Where it is known where the barriers are, one thread
+//! initialises them in a row by inline PTX, all but the first: from Gluon's, `assemble.py` reads where they begin.
+
+use std::fmt::Write as _;
+use twill_codegen::ir::{Arrival, Barriers, WarpProgram};
+
+/// Arrivals that complete a phase: by Gluon's own functions one of each group, by inline PTX one of each of its warps.
+fn arrivals(barriers: &Barriers) -> (u32, u32) {
+    let (mut whole, mut inline) = (0, 0);
+    for arrival in &barriers.arrivals {
+        let (by_group, by_warps) = match arrival {
+            Arrival::Unit => (1, 1),
+            Arrival::EachThread { warps } => (32 * warps, 32 * warps),
+            Arrival::Threads { warps } => (1, *warps),
+        };
+        whole += by_group;
+        inline += by_warps;
+    }
+    (whole.max(1), inline.max(1))
+}
+
+/// The function that says how all barriers but the first are initialised by inline PTX.
+pub(super) fn function(kernel: &WarpProgram) -> String {
+    let counts: Vec<String> =
+        kernel.barriers.iter().map(|one| format!("[{}] * {}", arrivals(one).1, one.slots)).collect();
+    format!(
+        r#"@gluon.constexpr_function
+def _init_ptx():
+    arrivals = {}
+    rest = "".join(f"@p mbarrier.init.shared::cta.b64 [$1+{{8 * k}}], {{n}}; " for k, n in enumerate(arrivals) if k)
+    return "{{ .reg .pred p; .reg .b32 t; mov.u32 t, %tid.x; setp.eq.u32 p, t, 0; " + rest + "mov.u32 $0, 0; }}"
+"#,
+        counts.join(" + ")
+    )
+}
+
+/// The statements of the kernel's entry that initialise all barriers; `k` is a variable that no parameter is named like.
+pub(super) fn statements(kernel: &WarpProgram, k: &str) -> String {
+    let mut out = String::new();
+    let total = first(kernel, kernel.barriers.len());
+    let _ = writeln!(out, "    bars = gl.allocate_shared_memory(gl.int64, [{total}, 1], mbarrier.MBarrierLayout())");
+    out.push_str("    if BARRIERS_AT < 0:\n");
+    for barriers in &kernel.barriers {
+        let (name, count) = (barriers.name.to_uppercase(), arrivals(barriers).0);
+        let _ = writeln!(out, "        for {k} in gl.static_range({}):", barriers.slots);
+        let _ = writeln!(out, "            mbarrier.init(bars.index({name} + {k}), count={count})");
+    }
+    let first = kernel.barriers.first().map_or(1, |one| arrivals(one).1);
+    let _ = writeln!(out, "    else:\n        mbarrier.init(bars.index(0), count={first})");
+    out.push_str(
+        "        gl.inline_asm_elementwise(\n            _init_ptx(), \"=r,r\", [barrier_base(BARRIERS_AT)], \
+         dtype=gl.int32, is_pure=False, pack=1\n        )\n",
+    );
+    out
+}
+
+pub(super) fn first(kernel: &WarpProgram, index: usize) -> u32 {
+    kernel.barriers[..index].iter().map(|b| b.slots).sum()
+}
