@@ -54,7 +54,8 @@ def jit(
 
     machine: a `Machine`, its name or its path; by default that of the GPU in use.
     on_failure: "stock" to run stock Triton where Twill makes no kernel, with one `TwillWarning` for each
-        specialisation; "error" to raise `TwillError`.
+        specialisation, and where its kernel is slower: the first launches of each grid and sizes alternate, and their
+        times decide (`JitKernel.contests`); "error" to raise `TwillError`, and to run Twill's kernels alone.
     options: those of `twill compile`, by name with underscores, such as `{"time_limit": 60, "persistent": False}`.
     triton_options: those of `triton.jit`.
 

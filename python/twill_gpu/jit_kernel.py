@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from . import backend, dynamo, gpu, needs
+from . import backend, contest, dynamo, gpu, needs
+from .contest import Contest, Side
 from .errors import TwillError, TwillWarning
 from .machine import Machine
 from .scheduled import ScheduledKernel
@@ -21,6 +22,9 @@ ON_FAILURE = ("stock", "error")
 """The behaviour where Twill makes no kernel."""
 STOCK_ONLY = ("instrumentation_mode", "ir_override", "launch_cooperative_grid", "launch_pdl")
 """Options of a launch that only stock Triton can do."""
+
+REMEMBERED = 1024
+"""Contests that are kept for a device."""
 
 _ABSENT = object()
 
@@ -133,12 +137,26 @@ class JitKernel:
                 plan, varying = kernel.plan(bound, grid)
             except (kernel.refused, triton.OutOfResources) as error:
                 return self._refused(here, kernel, error, args, grid, named)
+        contested = None if plan is None or self.on_failure == "error" else here.contest(plan)
+        if contested is not None and contested.turn() is Side.STOCK:
+            try:
+                return contested.launch(Side.STOCK, partial(function.run, *args, grid=grid, warmup=False, **named))
+            except Exception:
+                # Whatever it is, Twill's kernel took arguments like these before.
+                contested.forfeit(Side.STOCK)
         # Stock Triton calls them too, and before anything else.
         for hook in function.pre_run_hooks:
             hook(*args, **named)
-        if plan is not None:
+        if contested is not None and contested.winner is None:
+            contested.launch(Side.TWILL, partial(plan.launch, varying))
+        elif plan is not None:
             plan.launch(varying)
         return kernel
+
+    @property
+    def contests(self) -> list[Contest]:
+        """What the launches so far say of Twill's kernels and stock Triton's: one for each kernel, grid and sizes."""
+        return [one for here in self._devices.values() for one in here.contests.values() if one is not None]
 
     for _call in (run, __getitem__):
         setattr(_call, "_torchdynamo_disable", True)
@@ -259,3 +277,13 @@ class _Device:
         self.target, self.compiler, self.binder, self.offline = target, compiler, binder, offline
         self.kernels: dict[tuple[Any, ...], ScheduledKernel | TwillError] = {}
         self.refused: set[ScheduledKernel] = set()
+        self.contests: dict[Any, Contest | None] = {}
+        """By plan: a kernel, a grid and sizes."""
+
+    def contest(self, plan: Any) -> Contest | None:
+        """The contest for launches by a plan; None where nothing can be timed."""
+        if plan not in self.contests:
+            if len(self.contests) >= REMEMBERED:
+                self.contests.clear()
+            self.contests[plan] = contest.begin()
+        return self.contests[plan]

@@ -13,9 +13,11 @@ import triton
 import triton.language as tl
 import twill_gpu
 from fixtures import fixtures
+from torch_clock import Clock
 from triton.runtime.jit import MockTensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 from twill_gpu import backend, gpu, options
+from twill_gpu.contest import Side
 
 TILES = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
 SCALE = tl.constexpr(2)
@@ -224,6 +226,17 @@ class TestAsATritonFunction:
         with pytest.warns(twill_gpu.TwillWarning, match="reduces .* has no loop"):
             reduces[(1,)](tensor([1024], "float32"), tensor([1], "float32"), BLOCK=1024)
         assert len(fake_gpu.launched) == 1
+
+    def test_launches_alternate_until_their_times_decide(self, fake_gpu, tensor, monkeypatch):
+        clock = Clock()
+        monkeypatch.setattr(sys.modules["torch"].cuda, "Event", lambda enable_timing: clock.event(), raising=False)
+        monkeypatch.setattr(sys.modules["torch"].cuda, "is_current_stream_capturing", lambda: False, raising=False)
+        both, ours = twill_gpu.jit(gemm.gemm_tma.fn), twill_gpu.jit(on_failure="error")(gemm.gemm_tma.fn)
+        made = [type(both[(4, 3)](*gemm_arguments(tensor), **TILES)).__name__ for _ in range(14)]
+        assert made == ["ScheduledKernel", "CompiledKernel"] * 6 + ["ScheduledKernel"] * 2
+        assert [one.winner for one in both.contests] == [Side.TWILL]
+        assert {type(ours[(4, 3)](*gemm_arguments(tensor), **TILES)).__name__ for _ in range(4)} == {"ScheduledKernel"}
+        assert ours.contests == []
 
     def test_a_global_that_changed(self, fake_gpu, tensor, monkeypatch):
         calls_another[(4, 3)](*gemm_arguments(tensor), 2, **TILES)

@@ -33,5 +33,5 @@ pub use options::{GroupShares, Options};
 pub use passes::steps::program::{Iteration, LoopProgram};
 pub use passes::steps::pseudocode::pseudocode;
 pub use pipeline::{lower, lower_checked};
-pub use target::hopper::register_share;
+pub use target::hopper::{entry_registers, register_share};
 pub use verify::{Checked, check};

@@ -50,6 +50,8 @@ pub struct GroupShares {
     pub fresh_addresses: bool,
     /// Registers a thread of the group that loads, as far as groups that compute can spare them.
     pub loading_registers: Option<u32>,
+    /// CTAs that share the registers of a multiprocessor.
+    pub ctas_per_sm: Option<u32>,
 }
 
 /// A level of the fallbacks by which code in tensor memory does with less shared memory.

@@ -20,6 +20,7 @@ const NO_SHARES: GroupShares = GroupShares {
     completed_carried: false,
     fresh_addresses: false,
     loading_registers: None,
+    ctas_per_sm: None,
 };
 const PLAIN: Way = Way {
     persistent: false,

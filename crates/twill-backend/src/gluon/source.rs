@@ -7,8 +7,8 @@ use super::tensor_memory;
 use crate::header::Header;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use twill_codegen::ir::{Syntax, WarpProgram};
 use twill_codegen::ir::{Op, any};
+use twill_codegen::ir::{Syntax, WarpProgram};
 
 const PRELUDE: &str = include_str!("prelude.py");
 const IN_ORDER: &str = include_str!("in_order.py");

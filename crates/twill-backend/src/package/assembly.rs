@@ -32,6 +32,9 @@ pub struct AssembledGroup {
     /// Its name.
     #[serde(default)]
     pub name: String,
+    /// Registers a thread that it uses, at most; 0 where it is not known.
+    #[serde(default)]
+    pub used_registers: u32,
     /// Instructions that read what was spilled, anywhere in it.
     #[serde(default)]
     pub local_loads: u32,
@@ -154,6 +157,7 @@ mod tests {
             name: name.into(),
             local_stores,
             local_loads,
+            used_registers: 0,
             loops: Vec::new(),
         };
         let assembly = Assembly { groups: vec![group("compute_0", 3, 0), group("load", 1, 4)], ..assembly(16, &[]) };

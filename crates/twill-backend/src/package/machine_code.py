@@ -189,6 +189,7 @@ def describe_groups(code, kernel):
             {
                 "name": names[number] if number < len(names) else f"partition_{number}",
                 "registers": registers[0] if registers else None,
+                "used_registers": 1 + max((number for line in lines for number in registers_of(line)), default=-1),
                 "local_loads": sum("LDL" in line for line in lines),
                 "local_stores": sum("STL" in line for line in lines),
                 "loops": [describe(body) for header, body in loops if header in blocks],

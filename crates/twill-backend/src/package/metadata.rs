@@ -26,6 +26,8 @@ pub struct Signature {
     arguments: Vec<String>,
     constants: BTreeMap<String, Constant>,
     barriers_at: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry_registers: Option<u32>,
     grid: Grid,
     #[serde(skip_serializing_if = "Option::is_none")]
     threads: Option<u32>,
@@ -146,6 +148,13 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
+/// Registers a thread at entry, where CTAs share a multiprocessor: Triton would give all of its registers to one.
+fn entry_registers(kernel: &WarpProgram) -> Option<u32> {
+    let groups = kernel.groups.iter().map(|group| group.warps.div_ceil(4)).sum();
+    let ctas = Some(kernel.tile_scheduler.ctas_per_sm).filter(|ctas| *ctas > 1)?;
+    Some(twill_codegen::entry_registers(groups, ctas))
+}
+
 impl Signature {
     /// The signature of a kernel's Gluon function.
     pub fn new(kernel: &Checked, header: &Header) -> Signature {
@@ -162,10 +171,11 @@ impl Signature {
             arguments: arguments(kernel),
             constants: constants(kernel),
             barriers_at: -1,
+            entry_registers: entry_registers(kernel),
             grid: Grid {
                 kind: if kernel.tile_scheduler.persistent { "persistent" } else { "one_per_program" },
                 cta_coarsening: kernel.tile_scheduler.cta_coarsening,
-                ctas_per_sm: 1,
+                ctas_per_sm: kernel.tile_scheduler.ctas_per_sm,
                 cluster: Some(kernel.ctas_per_cluster()).filter(|ctas| *ctas > 1),
                 serpentine: kernel.tile_scheduler.serpentine(),
                 ctas: kernel.tile_scheduler.cta_counts(),

@@ -150,10 +150,11 @@ impl Text<'_> {
     }
 
     fn tile_scheduler(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let TileScheduler { persistent, wave_sync, cta_coarsening, order } = &self.program.tile_scheduler;
+        let TileScheduler { persistent, wave_sync, ctas_per_sm, cta_coarsening, order } = &self.program.tile_scheduler;
         let mut all = Vec::new();
         all.extend(persistent.then(|| "persistent".to_owned()));
         all.extend(wave_sync.then(|| "wave_sync".to_owned()));
+        all.extend((*ctas_per_sm > 1).then(|| format!("ctas_per_sm = {ctas_per_sm}")));
         all.push(format!("cta_coarsening = {}", list(cta_coarsening)));
         let order = match order {
             TileOrder::Linear => "linear".to_owned(),

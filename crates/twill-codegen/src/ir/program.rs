@@ -150,6 +150,7 @@ impl WarpProgram {
             tile_scheduler: TileScheduler {
                 persistent: false,
                 wave_sync: false,
+                ctas_per_sm: 1,
                 cta_coarsening: [1; 3],
                 order: TileOrder::Linear,
             },

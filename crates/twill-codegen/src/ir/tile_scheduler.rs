@@ -13,6 +13,8 @@ pub struct TileScheduler {
     pub persistent: bool,
     /// Waves of tiles are synchronised by a soft grid barrier.
     pub wave_sync: bool,
+    /// CTAs that a multiprocessor runs at once.
+    pub ctas_per_sm: u32,
     /// Programs along each axis that share a CTA.
     pub cta_coarsening: [u32; 3],
     /// In which order tiles are worked on.
@@ -29,7 +31,8 @@ impl TileScheduler {
             *slot = count;
         }
         let Options { persistent, wave_sync, order, .. } = *options;
-        TileScheduler { persistent, wave_sync, cta_coarsening, order }
+        let ctas_per_sm = options.shares.ctas_per_sm.unwrap_or(1);
+        TileScheduler { persistent, wave_sync, ctas_per_sm, cta_coarsening, order }
     }
 
     /// The width of a swizzle group, in programs of the second axis, where waves of tiles that get shorter are assigned in
@@ -242,7 +245,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn tile_scheduler(order: TileOrder, programs: u32) -> TileScheduler {
-        TileScheduler { persistent: true, wave_sync: false, cta_coarsening: [programs, 1, 1], order }
+        TileScheduler { persistent: true, wave_sync: false, ctas_per_sm: 1, cta_coarsening: [programs, 1, 1], order }
     }
 
     /// Each program of the grid is some CTA's, once.

@@ -22,6 +22,7 @@ pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
         rings: if builder.options.mma_batches { 0 } else { builder.storage.empty.len() },
         granted: granted.unwrap_or(0),
         loading: builder.options.shares.loading_registers,
+        ctas: builder.options.shares.ctas_per_sm.unwrap_or(1),
     };
     let registers = if builder.has_tensor_memory() { blackwell::registers } else { hopper::registers };
     let roles: Vec<GroupRole> = builder.program.groups.iter().map(|group| builder.role(group.id)).collect();

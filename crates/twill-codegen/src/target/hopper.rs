@@ -7,7 +7,12 @@ pub(crate) const MMA_ROWS: u64 = 64;
 
 /// Registers a thread that each of N compute groups gets, next to a group that only starts loads.
 pub fn register_share(compute: u32) -> u32 {
-    registers(RegisterDemand { compute, computes: true, copied: 0, rings: 0, granted: 0, loading: None })
+    registers(RegisterDemand { compute, computes: true, copied: 0, rings: 0, granted: 0, loading: None, ctas: 1 })
+}
+
+/// Registers a thread at the entry of a CTA of N groups of four warps, which is one of so many that share the register file.
+pub fn entry_registers(groups: u32, ctas: u32) -> u32 {
+    (65536 / (128 * (groups * ctas).max(1))).min(255) / 8 * 8
 }
 
 /// Registers a thread of a group that copies through pointers, at least.
@@ -30,11 +35,14 @@ fn least_computing(compute: u32, entry: u32) -> u32 {
 /// schedule with even shares grants. `setmaxnreg` allots multiples of 8 to 128 threads at a time; ptxas assumes an even
 /// share at the kernel's entry, so the shares must sum up to that. More than 240 changed nothing where it was measured.
 pub(crate) fn registers(demand: RegisterDemand) -> u32 {
-    let RegisterDemand { compute, computes, copied, rings, loading, .. } = demand;
+    let RegisterDemand { compute, computes, copied, rings, loading, ctas, .. } = demand;
     let groups = compute + 1;
-    let entry = (65536 / (128 * groups)).min(255) / 8 * 8;
+    let entry = entry_registers(groups, ctas);
     let rest = (entry * groups).saturating_sub(compute * least_computing(compute, entry)).min(240);
     let loader = match compute {
+        _ if ctas > 1 => {
+            loading.unwrap_or(entry).next_multiple_of(8).clamp(24, (entry * groups).saturating_sub(24 * compute))
+        }
         // What one group cannot have is of no use to another.
         0 | 1 => rest,
         _ if let Some(loading) = loading => loading.next_multiple_of(8).clamp(24, rest.max(COPIES)),
@@ -52,7 +60,8 @@ mod tests {
 
     #[test]
     fn groups_that_load_have_what_others_can_spare() {
-        let demand = RegisterDemand { compute: 1, computes: false, copied: 0, rings: 2, granted: 0, loading: None };
+        let demand =
+            RegisterDemand { compute: 1, computes: false, copied: 0, rings: 2, granted: 0, loading: None, ctas: 1 };
         let both =
             |demand: RegisterDemand| [true, false].map(|computes| registers(RegisterDemand { computes, ..demand }));
         // One group cannot have more than 240.
@@ -62,5 +71,8 @@ mod tests {
         assert_eq!(both(RegisterDemand { loading: Some(50), ..two }), [224, 56]);
         // An accumulator of 64 × 128 and its surroundings stay.
         assert_eq!(both(RegisterDemand { loading: Some(240), ..two }), [192, 120]);
+        // Two CTAs have 128 for each thread of two groups.
+        assert_eq!(both(RegisterDemand { ctas: 2, loading: Some(50), ..demand }), [200, 56]);
+        assert_eq!(both(RegisterDemand { ctas: 2, ..two }), [80, 80]);
     }
 }

@@ -18,4 +18,6 @@ pub(crate) struct RegisterDemand {
     pub granted: u32,
     /// Registers a thread of the group that loads, where somebody knows better.
     pub loading: Option<u32>,
+    /// CTAs that share the register file.
+    pub ctas: u32,
 }

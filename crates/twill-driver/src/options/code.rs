@@ -56,6 +56,13 @@ pub struct CompileOptions {
     #[serde(deserialize_with = "numbers::deserialize_optional::<1, 8, _, _>")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = numbers::whole::<1, 8, u32>))]
     pub handoff_depth: Option<u32>,
+    /// Maximum CTAs on a multiprocessor at once.
+    ///
+    /// The default is up to 4, as many as registers suffice for in machine code, with rings of two slots or more. It is for Gluon, on
+    /// Hopper.
+    #[serde(deserialize_with = "numbers::deserialize_optional::<1, 8, _, _>")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = numbers::whole::<1, 8, u32>))]
+    pub ctas_per_sm: Option<u32>,
     /// Ping-pong: groups alternate on the tensor core.
     ///
     /// Named barriers keep the order of the schedule. The default is on if the MMAs of a group form one batch. If trip counts
@@ -151,6 +158,7 @@ impl Default for CompileOptions {
             group_m: None,
             ring_depth: None,
             handoff_depth: None,
+            ctas_per_sm: None,
             pingpong: None,
             trace: None,
             mma_batches: true,

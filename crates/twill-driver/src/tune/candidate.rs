@@ -2,7 +2,7 @@
 
 use super::schedules::KernelSchedules;
 use super::written::{Files, lines, signature, written};
-use super::{Language, TraceOptions};
+use super::{CompileOptions, Language, TraceOptions};
 use crate::{Error, LoopProblem, Loops};
 use std::sync::Arc;
 use twill_backend::Header;
@@ -30,6 +30,8 @@ pub(super) struct Candidate {
 
 /// Loops and their schedules, from which code is generated, also in another way.
 pub(super) struct Scheduled {
+    /// What it was lowered with.
+    pub(super) options: CompileOptions,
     pub(super) problems: Loops<LoopProblem>,
     pub(super) found: KernelSchedules,
 }

@@ -119,7 +119,10 @@ impl GeneratedKernel {
             loops: program.loops.iter().zip(&best.spec.header.statuses).enumerate().map(one).collect(),
             cases: program.proof().cases,
             checking: program.seconds(),
-            machine_code: best.assembly.as_ref().map(machine_code),
+            machine_code: best.assembly.as_ref().map(|assembly| match program.tile_scheduler.ctas_per_sm {
+                1 => machine_code(assembly),
+                ctas => format!("{}, {ctas} CTAs a multiprocessor", machine_code(assembly)),
+            }),
             findings: best.assembly.as_ref().map(|a| a.findings.clone()).unwrap_or_default(),
             in_order: None,
             operations: OperationCounts::of(program),

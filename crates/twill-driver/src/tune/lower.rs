@@ -81,7 +81,7 @@ pub(super) fn lower(
         preferred: found.preferred.is_some(),
     };
     let lowered = LoweredKernel::new(&spec, program, simulated).map_err(emitted)?;
-    let scheduled = Some(Arc::new(Scheduled { problems: problems.clone(), found }));
+    let scheduled = Some(Arc::new(Scheduled { options: requested.clone(), problems: problems.clone(), found }));
     Ok(Attempt::Made(Box::new(Candidate { scheduled, ..Candidate::new(spec, lowered) })))
 }
 

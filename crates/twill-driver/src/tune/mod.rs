@@ -2,7 +2,7 @@
 //!
 //! It chooses, so it is no compiler's back end: [`variants`] says which schedules are tried, [`lower`] makes a kernel of one,
 //! [`score`] says what that is worth, [`assemble`] looks at machine code and takes the best, and [`fallback`] is the table of what
-//! is changed if registers do not suffice. All numbers that it decides by stand in [`thresholds`], with their sources.
+//! is changed if registers do not suffice, and [`residency`] runs several CTAs on a multiprocessor if they do. All numbers that it decides by stand in [`thresholds`], with their sources.
 
 mod assemble;
 mod assembler;
@@ -15,6 +15,7 @@ pub(crate) mod lower;
 mod mma_batches;
 mod others;
 mod relaxed;
+mod residency;
 mod rings;
 pub(crate) mod rules;
 mod schedules;
@@ -180,6 +181,7 @@ fn pipelined(
     let Some(mut best) = best else { return Ok(Made::Stopped) };
     if let Some(assembler) = assembler.filter(|_| best.assembly.is_some()) {
         best = assemble::choose(request, options, best, &source, assembler, session)?;
+        best = residency::several(request, best, &source, assembler, session);
     }
     if let Some(oversized) = scratch::Oversized::of(&best) {
         return Ok(Made::Oversized(Box::new(oversized)));

@@ -42,6 +42,14 @@ pub(crate) struct Thresholds {
     /// What a deeper ring must gain, as part of the cycles of an iteration. Source: `bench/results/order.md`, GEMM on an
     /// H200.
     pub(crate) ring_gain: f64,
+    /// CTAs that may share a multiprocessor. A choice: of 43 short kernels on an H100, none gained by more
+    /// (`bench/results/residency.md`).
+    pub(crate) residents: u32,
+    /// Part of the registers that the machine code of a CTA with a multiprocessor of its own uses that suffices for groups that compute,
+    /// and for those that load: ptxas uses more where it may. Source: `bench/results/residency.md`.
+    pub(crate) needed: (f64, f64),
+    /// Kernels that are assembled for CTAs that share a multiprocessor, at most. A choice: each takes 2 to 15 s.
+    pub(crate) shared: u32,
     /// Width of the GROUP_M swizzle along the first axis, in matrix products, in programs. Source: Triton's tutorials, and GEMM on an
     /// H200 (docs/codegen.md).
     pub(crate) group_m: u32,
@@ -58,6 +66,9 @@ pub(crate) const THRESHOLDS: Thresholds = Thresholds {
     grace: 4,
     padded_work: 4_000_000,
     assembled: 6,
+    residents: 4,
+    needed: (0.85, 0.45),
+    shared: 2,
     smaller: 3,
     later: [Cycles(64), Cycles(128), Cycles(192), Cycles(256)],
     latest: Cycles(320),

@@ -157,13 +157,18 @@ def place_barriers(build, hint=GLUON_BARRIERS):
 
 
 # ------------------------------------------------------------------------------------------------- compiling
+def options_of(kernel):
+    """Triton's options. Where several CTAs share a multiprocessor, each has a part of its registers."""
+    return {"num_warps": kernel["num_warps"], "maxnreg": kernel.get("entry_registers")}
+
+
 def to_ptx(kernel, function, barriers_at):
     """PTX and Triton's metadata: the stages of `triton.compile` up to there, without its cache."""
     from triton._C.libtriton import ir
 
     text = source(kernel, function, barriers_at)
     backend = make_backend(target(kernel))
-    options = backend.parse_options({"num_warps": kernel["num_warps"], **text.parse_options()})
+    options = backend.parse_options({**options_of(kernel), **text.parse_options()})
     context, stages, metadata = ir.context(), {}, {}
     ir.load_dialects(context)
     backend.load_dialects(context)
@@ -195,7 +200,7 @@ def build(kernel, function, inline_barriers=True):
 
     def attempt(barriers_at):
         text = source(kernel, function, barriers_at)
-        compiled = triton.compile(text, target=target(kernel), options={"num_warps": kernel["num_warps"]})
+        compiled = triton.compile(text, target=target(kernel), options=options_of(kernel))
         return compiled, compiled.asm["ptx"]
 
     if inline_barriers:

@@ -191,11 +191,13 @@ impl Reader<'_> {
             }
             other => return Err(self.unknown("order of tiles", other)),
         };
-        let mut tile_scheduler = TileScheduler { persistent: false, wave_sync: false, cta_coarsening: [1; 3], order };
+        let mut tile_scheduler =
+            TileScheduler { persistent: false, wave_sync: false, ctas_per_sm: 1, cta_coarsening: [1; 3], order };
         self.attributes(|reader, name| {
             match name {
                 "persistent" => tile_scheduler.persistent = true,
                 "wave_sync" => tile_scheduler.wave_sync = true,
+                "ctas_per_sm" => tile_scheduler.ctas_per_sm = reader.number()?,
                 "cta_coarsening" => tile_scheduler.cta_coarsening = reader.array(Self::number)?,
                 other => return Err(reader.unknown("attribute of the tiles", other)),
             }
