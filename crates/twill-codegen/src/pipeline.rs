@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::ir::WarpProgram;
 use crate::options::{Options, SmemFallback};
 use crate::passes::{
-    allot_registers, assign_buffers, complete_carried, consumers, epilogue, epilogue_barriers, finish,
+    allot_registers, assign_buffers, complete_carried, consumers, epilogue, epilogue_barriers, fence_reads, finish,
     hoist_smem_loads, issue_mmas_ahead, legalize, multicast, partial_sums, pingpong, place_barriers, producers,
     structure_returns, tile_scheduler,
 };
@@ -45,6 +45,7 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "tile-scheduler", summary: "assign tiles to CTAs", run: tile_scheduler::run },
     Pass { name: "allot-registers", summary: "share the register file out", run: allot_registers::run },
     Pass { name: "multicast", summary: "load common tiles once for a cluster", run: multicast::run },
+    Pass { name: "fence-reads", summary: "fence what threads read of rings that TMA fills", run: fence_reads::run },
     Pass { name: "finish", summary: "settle names, and refuse what does not fit memory", run: finish::run },
 ];
 

@@ -22,6 +22,9 @@ impl Machine<'_> {
     /// Nothing is wrong with a write.
     pub(super) fn may_write(&self, s: &State, p: usize, op: &ProtocolOp, access: SlotAccess) -> Result<(), Fault> {
         self.unused(s, p, op, access.slot, true)?;
+        if let (Some(reader), ProtocolOp::Load { by_unit: true, .. }) = (self.unfenced_reader(s, access.slot), op) {
+            return Err(Fault::UnfencedRead { process: p, slot: access.slot, reader });
+        }
         self.unraced(s, p, access.slot, true)
     }
 

@@ -26,6 +26,8 @@ pub(super) enum Fault {
     Race { process: usize, write: bool, other: usize, other_writes: bool, slot: usize },
     /// An asynchronous unit reads what threads wrote without a fence.
     Unfenced { process: usize, slot: usize, writer: usize },
+    /// An asynchronous unit writes what threads read without a fence.
+    UnfencedRead { process: usize, slot: usize, reader: usize },
     /// A wait looks at the parity of a phase that is not the one before or after.
     PhaseSlip { process: usize, barrier: usize, target: u32, completed: u32 },
     /// A process arrives twice before a named barrier opens.
@@ -45,7 +47,7 @@ pub enum FaultKind {
     InUse,
     /// Two warp groups touch a slot, one of them writing, with nothing to order them.
     Race,
-    /// An asynchronous unit reads what threads wrote without a fence in between.
+    /// An asynchronous unit reads what threads wrote, or writes what they read, without a fence in between.
     Unfenced,
     /// A barrier is two phases away from the one that is waited for, so that its parity lies.
     PhaseSlip,
@@ -62,7 +64,7 @@ impl Fault {
             Fault::WrongValue { .. } => FaultKind::WrongValue,
             Fault::InUse { .. } => FaultKind::InUse,
             Fault::Race { .. } => FaultKind::Race,
-            Fault::Unfenced { .. } => FaultKind::Unfenced,
+            Fault::Unfenced { .. } | Fault::UnfencedRead { .. } => FaultKind::Unfenced,
             Fault::PhaseSlip { .. } => FaultKind::PhaseSlip,
             Fault::TwiceAtNamed { .. } => FaultKind::TwiceAtNamed,
             Fault::Unfinished { .. } => FaultKind::Unfinished,

@@ -35,7 +35,7 @@ pub(super) struct Machine<'a> {
 impl<'a> Machine<'a> {
     pub(super) fn new(unrolled: &'a UnrolledSystem<'a>) -> Machine<'a> {
         let slots = 3 * unrolled.ops.len();
-        let barriers = slots + 3 * unrolled.slots.len();
+        let barriers = slots + 4 * unrolled.slots.len();
         let named = barriers + 2 * unrolled.barriers.len();
         let counted = |ops: &Vec<ProtocolOp>| {
             let mut count = (0, 0);
@@ -81,18 +81,24 @@ impl<'a> Machine<'a> {
 
     /// The load into this slot that is under way.
     pub(super) fn loading(&self, s: &State, slot: usize) -> Option<(usize, usize)> {
-        let id = usize::from(s[self.slots + 3 * slot + 1]);
+        let id = usize::from(s[self.slots + 4 * slot + 1]);
         (id > 0).then(|| self.unrolled.loads[id - 1])
     }
 
     /// The value in a slot; 0 is none.
     pub(super) fn content(&self, s: &State, slot: usize) -> u16 {
-        s[self.slots + 3 * slot]
+        s[self.slots + 4 * slot]
     }
 
     /// The process whose threads wrote a slot and have not made that visible to asynchronous units.
     pub(super) fn unfenced(&self, s: &State, slot: usize) -> Option<usize> {
-        usize::from(s[self.slots + 3 * slot + 2]).checked_sub(1)
+        usize::from(s[self.slots + 4 * slot + 2]).checked_sub(1)
+    }
+
+    /// A process whose threads have read a slot without a fence since.
+    pub(super) fn unfenced_reader(&self, s: &State, slot: usize) -> Option<usize> {
+        let readers = s[self.slots + 4 * slot + 3];
+        (readers != 0).then(|| readers.trailing_zeros() as usize)
     }
 
     /// Phases of a barrier that are complete.
@@ -152,7 +158,7 @@ impl<'a> Machine<'a> {
             Transition::Do(p) => self.perform(s, p)?,
             Transition::FinishLoad(slot) => {
                 let load = self.loading(s, slot);
-                s[self.slots + 3 * slot + 1] = 0;
+                s[self.slots + 4 * slot + 1] = 0;
                 if let Some(ProtocolOp::Load { barrier, .. }) = load.map(|(p, at)| &self.unrolled.ops[p][at]) {
                     self.arrive(s, *barrier);
                 }
@@ -178,17 +184,22 @@ impl<'a> Machine<'a> {
             self.may_write(s, p, op, *access)?;
         }
         for access in op.writes() {
-            let slot = self.slots + 3 * access.slot;
+            let slot = self.slots + 4 * access.slot;
             s[slot] = access.value;
             s[slot + 1] = if let ProtocolOp::Load { id, .. } = op { id + 1 } else { 0 };
             s[slot + 2] = if let ProtocolOp::Write(_) = op { as_number(p) + 1 } else { 0 };
+            s[slot + 3] = 0;
+        }
+        if let ProtocolOp::Read(access) = op {
+            s[self.slots + 4 * access.slot + 3] |= 1 << p;
         }
         match op {
             ProtocolOp::Arrive { barrier } => self.arrive(s, *barrier),
             ProtocolOp::Fence => {
                 for slot in 0..self.unrolled.slots.len() {
-                    let unfenced = &mut s[self.slots + 3 * slot + 2];
+                    let unfenced = &mut s[self.slots + 4 * slot + 2];
                     *unfenced = if *unfenced == as_number(p) + 1 { 0 } else { *unfenced };
+                    s[self.slots + 4 * slot + 3] &= !(1 << p);
                 }
             }
             ProtocolOp::NamedBarrierSync(named) | ProtocolOp::NamedBarrierArrive(named) => {

@@ -56,7 +56,8 @@ impl Concern {
             Fault::WrongValue { slot, .. }
             | Fault::InUse { slot, .. }
             | Fault::Race { slot, .. }
-            | Fault::Unfenced { slot, .. } => concern.slot = Some(*slot),
+            | Fault::Unfenced { slot, .. }
+            | Fault::UnfencedRead { slot, .. } => concern.slot = Some(*slot),
             Fault::PhaseSlip { barrier, .. } => concern.barriers.push(*barrier),
             Fault::TwiceAtNamed { named, .. } => concern.named.push(*named),
             Fault::Deadlock { processes } => {

@@ -90,7 +90,7 @@ impl Check<'_> {
     fn event(&mut self, event: &Event, in_loop: bool, in_tiles: bool) -> Result<(), ProtocolError> {
         match event {
             Event::Wait { barrier, at, .. } | Event::Arrive { barrier, at } => self.barrier(*barrier, *at),
-            Event::Load { writes, barrier, at } => {
+            Event::Load { writes, barrier, at, .. } => {
                 self.barrier(*barrier, *at)?;
                 self.access(writes, in_loop, in_tiles)
             }

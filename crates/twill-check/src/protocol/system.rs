@@ -194,6 +194,8 @@ pub enum Event {
         barrier: BarrierId,
         /// The cursor with the slot.
         at: CursorId,
+        /// A unit of the async proxy writes (TMA), so what threads have read there must be fenced; else threads do (`cp.async`).
+        by_unit: bool,
     },
     /// An asynchronous MMA. Those of one process finish in order.
     Mma {
@@ -210,8 +212,8 @@ pub enum Event {
     Write(Access),
     /// The threads of the process read.
     Read(Access),
-    /// Makes the writes of the process's threads to shared memory visible to asynchronous units
-    /// (`fence.proxy.async`).
+    /// Makes the writes of the process's threads to shared memory visible to asynchronous units, and orders their reads before
+    /// what these write (`fence.proxy.async`).
     Fence,
     /// An asynchronous copy from shared to global memory. Those of one process finish reading in order.
     Store(Access),

@@ -37,6 +37,7 @@ pub(super) enum ProtocolOp {
         id: u16,
         writes: SlotAccess,
         barrier: usize,
+        by_unit: bool,
     },
     Mma {
         reads: Vec<SlotAccess>,
@@ -247,10 +248,10 @@ impl Writer<'_> {
                 target: self.cursors[at.index()].1 + u32::from(!previous),
             },
             Event::Arrive { barrier, at } => ProtocolOp::Arrive { barrier: self.barrier(*barrier, *at) },
-            Event::Load { writes, barrier, at } => {
+            Event::Load { writes, barrier, at, by_unit } => {
                 let (writes, barrier) = (self.slot_access(writes), self.barrier(*barrier, *at));
                 self.loads.push((self.process, self.ops.len()));
-                ProtocolOp::Load { id: number(self.loads.len() - 1), writes, barrier }
+                ProtocolOp::Load { id: number(self.loads.len() - 1), writes, barrier, by_unit: *by_unit }
             }
             Event::Mma { reads, writes, signals } => ProtocolOp::Mma {
                 reads: reads.iter().map(|access| self.slot_access(access)).collect(),

@@ -9,9 +9,9 @@ struct Touch {
     end: Epoch,
     /// The process, if it was an MMA.
     mma: Option<usize>,
-    /// The process, if threads wrote.
+    /// The process, if it was its threads.
     threads: Option<usize>,
-    /// When it was made visible to asynchronous units.
+    /// When it was fenced from asynchronous units.
     fence: Option<Epoch>,
 }
 
@@ -56,11 +56,12 @@ impl Uses {
         (Epoch { chain: self.first_chain + slot, index: loads }, issued)
     }
 
-    /// Makes the writes of a process's threads visible from now on.
+    /// Fences what a process's threads have written and read from asynchronous units.
     pub(super) fn fence(&mut self, process: usize, epoch: Epoch) {
         for slot in &mut self.slots {
-            if let Some(write) = slot.write.as_mut().filter(|w| w.threads == Some(process) && w.fence.is_none()) {
-                write.fence = Some(epoch);
+            let uses = slot.write.iter_mut().chain(&mut slot.reads);
+            for one in uses.filter(|one| one.threads == Some(process) && one.fence.is_none()) {
+                one.fence = Some(epoch);
             }
         }
     }
@@ -80,11 +81,15 @@ impl Uses {
             if slot.write.iter().any(|w| unordered(w) || unfenced(w)) {
                 return false;
             }
-            slot.reads.push(Touch { end, mma, threads: None, fence: None });
+            slot.reads.push(Touch { end, mma, threads: by_threads.then_some(process), fence: None });
         }
         for access in op.writes() {
             let slot = &mut self.slots[access.slot];
             if slot.write.iter().chain(&slot.reads).any(unordered) {
+                return false;
+            }
+            let by_unit = matches!(op, ProtocolOp::Load { by_unit: true, .. });
+            if by_unit && slot.reads.iter().any(|read| read.fence.is_some_and(|fence| !fence.before(clock))) {
                 return false;
             }
             let mut end = end;

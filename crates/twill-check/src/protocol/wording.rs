@@ -121,6 +121,12 @@ impl UnrolledSystem<'_> {
                 self.process_name(*process),
                 self.process_name(*writer)
             ),
+            Fault::UnfencedRead { process, slot, reader } => format!(
+                "an asynchronous unit writes {} for {} without a fence of {}, whose threads read it",
+                self.slot_name(*slot),
+                self.process_name(*process),
+                self.process_name(*reader)
+            ),
             Fault::PhaseSlip { process, barrier, target, completed } => format!(
                 "{} waits for {} of {}, which has completed {completed} phase{}: the parity is that of another phase",
                 self.process_name(*process),

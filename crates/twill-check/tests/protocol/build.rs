@@ -66,7 +66,7 @@ pub fn arrive(barrier: BarrierId, cursor: u32) -> Node {
 }
 
 pub fn load(writes: Access, barrier: BarrierId, cursor: u32) -> Node {
-    Node::Do(Event::Load { writes, barrier, at: at(cursor) })
+    Node::Do(Event::Load { writes, barrier, at: at(cursor), by_unit: true })
 }
 
 pub fn mma(reads: &[Access]) -> Node {

@@ -6,7 +6,7 @@ use crate::build::{
 };
 use crate::systems;
 use twill_check::protocol::{
-    BufferId, Counterexample, FaultKind, Limits, LoopId, NamedBarrierId, Node, Process, ProtocolError, System, verify,
+    BufferId, Counterexample, Event, FaultKind, Limits, LoopId, NamedBarrierId, Node, Process, ProtocolError, System, verify,
 };
 
 fn violated(system: &System) -> Counterexample {
@@ -80,6 +80,36 @@ fn no_fence() {
         "an asynchronous unit reads tile for alone without a fence of alone, whose threads wrote it",
     );
     assert!(verify(&alone(|s| body(s, true)), &Limits::default()).is_ok());
+}
+
+/// A ring that one group fills and the threads of another read.
+fn read_by_threads(fenced: bool, by_unit: bool) -> System {
+    let mut s = Builder::default();
+    let trips = s.trips("n");
+    let ring = s.buffer("ring", 2);
+    let (full, empty) = (s.barrier("full", 2, 1), s.barrier("empty", 2, 1));
+    let mut fill = load(access(ring, 0, 0, Current(0)), full, 0);
+    if let Node::Do(Event::Load { by_unit: by, .. }) = &mut fill {
+        *by = by_unit;
+    }
+    let fills = vec![wait_previous(empty, 0), fill, advance(0)];
+    s.process("loads", &[("at", 2)], vec![each(trips, 0, fills)]);
+    let mut reads = vec![wait(full, 0), read(access(ring, 0, 0, Current(0))), arrive(empty, 0), advance(0)];
+    if fenced {
+        reads.insert(2, fence());
+    }
+    s.process("computes", &[("at", 2)], vec![each(trips, 0, reads)]);
+    s.0
+}
+
+#[test]
+fn what_threads_read_is_fenced_from_the_unit_that_writes_next() {
+    let found = violated(&read_by_threads(false, true));
+    let said = "an asynchronous unit writes ring[0] for loads without a fence of computes, whose threads read it";
+    assert_eq!((found.kind, found.fault.as_str()), (FaultKind::Unfenced, said), "{found}");
+    for (fenced, by_unit) in [(true, true), (false, false)] {
+        assert!(verify(&read_by_threads(fenced, by_unit), &Limits::default()).is_ok());
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ pub(crate) mod complete_carried;
 pub(crate) mod consumers;
 pub(crate) mod epilogue;
 pub(crate) mod epilogue_barriers;
+pub(crate) mod fence_reads;
 pub(crate) mod finish;
 pub(crate) mod hoist_smem_loads;
 pub(crate) mod issue_mmas_ahead;

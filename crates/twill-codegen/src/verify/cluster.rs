@@ -100,15 +100,17 @@ impl Both<'_> {
     fn events(&self, event: &Event, cta: u32) -> Vec<Event> {
         let all = |accesses: &[Access]| accesses.iter().flat_map(|a| self.own(*a, cta)).collect::<Vec<_>>();
         match event {
-            Event::Load { writes, barrier, at } if self.cluster.loads(own_buffer(writes.buffer)) => (0..CTAS)
+            Event::Load { writes, barrier, at, by_unit } if self.cluster.loads(own_buffer(writes.buffer)) => (0..CTAS)
                 .map(|to| Event::Load {
                     writes: self.half(*writes, cta, to),
                     barrier: self.barrier(*barrier, to),
                     at: *at,
+                    by_unit: *by_unit,
                 })
                 .collect(),
-            Event::Load { writes, barrier, at } => {
-                vec![Event::Load { writes: self.half(*writes, 0, cta), barrier: self.barrier(*barrier, cta), at: *at }]
+            Event::Load { writes, barrier, at, by_unit } => {
+                let (writes, barrier) = (self.half(*writes, 0, cta), self.barrier(*barrier, cta));
+                vec![Event::Load { writes, barrier, at: *at, by_unit: *by_unit }]
             }
             Event::Arrive { barrier, at } if self.cluster.releases(own_barrier(*barrier)) => {
                 (0..CTAS).map(|to| Event::Arrive { barrier: self.barrier(*barrier, to), at: *at }).collect()

@@ -205,11 +205,11 @@ impl Translation<'_> {
             Op::WgmmaWait { pending, .. } => events.push(Event::MmaWait(*pending)),
             Op::TmaLoad { coordinates, to, full, .. } => {
                 self.reads(coordinates, &mut events);
-                events.extend(self.load(to, *full));
+                events.extend(self.load(to, *full, true));
             }
             Op::CpAsync { pointers, mask, to, full, .. } => {
                 self.reads(std::iter::once(pointers).chain(mask), &mut events);
-                events.extend(self.load(to, *full));
+                events.extend(self.load(to, *full, false));
             }
             Op::LocalStore { value, to } => {
                 self.reads([value], &mut events);
@@ -244,9 +244,9 @@ impl Translation<'_> {
         events
     }
 
-    fn load(&mut self, to: &Slot, full: crate::ir::BarrierId) -> Option<Event> {
+    fn load(&mut self, to: &Slot, full: crate::ir::BarrierId, by_unit: bool) -> Option<Event> {
         let at = cursor(to.at?);
-        Some(Event::Load { writes: self.access(to), barrier: checked::BarrierId(full.0), at })
+        Some(Event::Load { writes: self.access(to), barrier: checked::BarrierId(full.0), at, by_unit })
     }
 }
 
