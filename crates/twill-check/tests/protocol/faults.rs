@@ -6,7 +6,8 @@ use crate::build::{
 };
 use crate::systems;
 use twill_check::protocol::{
-    BufferId, Counterexample, Event, FaultKind, Limits, LoopId, NamedBarrierId, Node, Process, ProtocolError, System, verify,
+    BufferId, Counterexample, Event, FaultKind, Limits, LoopId, NamedBarrierId, Node, Process, ProtocolError, System,
+    verify,
 };
 
 fn violated(system: &System) -> Counterexample {

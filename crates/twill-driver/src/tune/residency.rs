@@ -74,7 +74,8 @@ pub(super) fn several(
     let machine = source.machine.resources().shared_memory.0;
     let mut left = THRESHOLDS.shared;
     for ctas in (2..=most).rev() {
-        let Some(loading) = footprint.loading(ctas) else { continue };
+        // The last attempt is the one that has the most room.
+        let Some(loading) = footprint.loading(ctas).filter(|_| left > 1 || ctas == 2) else { continue };
         let room = ((machine + RESERVED) / u64::from(ctas)).saturating_sub(RESERVED + footprint.scratch);
         let shares = GroupShares { ctas_per_sm: Some(ctas), loading_registers: Some(loading), ..options.shares };
         // What is deeper costs room that another CTA makes better use of.
@@ -93,7 +94,7 @@ pub(super) fn several(
             }
         });
         let Some(mut candidate) = smaller else { continue };
-        if left == 0 || session.is_stopped() {
+        if session.is_stopped() {
             break;
         }
         left -= 1;
