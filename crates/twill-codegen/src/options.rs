@@ -26,6 +26,8 @@ pub struct Options {
     pub cluster: bool,
     /// Persistent CTAs begin their tiles together.
     pub wave_sync: bool,
+    /// `wgmma` multiplies elements of 32 bits, in tf32.
+    pub tf32: bool,
     /// Shared memory that a CTA can have, in bytes.
     pub shared_bytes: u64,
     /// Columns of tensor memory that a CTA can have, where MMAs leave their results there.

@@ -11,8 +11,8 @@ use crate::ir::WarpProgram;
 use crate::options::{Options, SmemFallback};
 use crate::passes::{
     allot_registers, assign_buffers, complete_carried, consumers, epilogue, epilogue_barriers, fence_reads, finish,
-    hoist_smem_loads, issue_loads_early, issue_mmas_ahead, legalize, multicast, partial_sums, pingpong, place_barriers,
-    producers, structure_returns, tile_scheduler,
+    hoist_smem_loads, issue_mmas_ahead, legalize, multicast, partial_sums, pingpong, place_barriers, producers,
+    structure_returns, tile_scheduler,
 };
 use crate::verify::{Checked, check, well_formed};
 use twill_triton::Kernel;
@@ -42,7 +42,6 @@ pub const PASSES: &[Pass] = &[
     Pass { name: "issue-mmas-ahead", summary: "start MMAs ahead of fences", run: issue_mmas_ahead::run },
     Pass { name: "hoist-smem-loads", summary: "read shared memory under MMAs", run: hoist_smem_loads::run },
     Pass { name: "complete-carried", summary: "wait for what is there already", run: complete_carried::run },
-    Pass { name: "issue-loads-early", summary: "load together through registers", run: issue_loads_early::run },
     Pass { name: "tile-scheduler", summary: "assign tiles to CTAs", run: tile_scheduler::run },
     Pass { name: "allot-registers", summary: "share the register file out", run: allot_registers::run },
     Pass { name: "multicast", summary: "load common tiles once for a cluster", run: multicast::run },

@@ -127,6 +127,7 @@ impl Compiled {
             cluster: false,
             wave_sync: false,
             pingpong: way.pingpong,
+            tf32: true,
             shared_bytes: self.shared_bytes,
             tensor_columns: self.tensor_columns,
             programs: self.programs,

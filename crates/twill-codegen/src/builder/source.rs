@@ -4,7 +4,7 @@ use crate::ir::Region;
 use crate::passes::steps::program::{BufferId, BufferKind, LoopProgram};
 use crate::passes::steps::scheduled_graph::ReorderingOptions;
 use crate::target::hopper;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use twill_check::Verified;
 use twill_graph::{GroupId, OpId, Problem, Schedule};
 use twill_triton::mlir::{ForLoop, Module, OperationId, Type, ValueId};
@@ -51,6 +51,10 @@ pub(crate) struct LoopFacts<'a> {
     pub ops: HashMap<TileId, OpId>,
     /// How threads move what the pointers of a load point to.
     accesses: HashMap<OpId, Access>,
+    /// `wgmma` multiplies elements of 32 bits.
+    tf32: bool,
+    /// Operations that store a tile transposed, as right operands of 32 bits are to lie along the depth.
+    turned: HashSet<OpId>,
 }
 
 impl<'a> LoopFacts<'a> {
@@ -76,6 +80,8 @@ impl<'a> LoopFacts<'a> {
             sums: HashMap::new(),
             ops: HashMap::new(),
             accesses: HashMap::new(),
+            tf32: options.tf32,
+            turned: HashSet::new(),
         };
         for (op, stands) in one.problem.graph().op_ids().zip(facts.stands_for) {
             match *stands {
@@ -102,7 +108,30 @@ impl<'a> LoopFacts<'a> {
                 Stands::ToTensor(_) | Stands::Accumulator(_) | Stands::FromTensor(..) => {}
             }
         }
+        facts.turned = facts.stored_transposed(module);
         Some(facts)
+    }
+
+    /// The operations that store a tile of the loop which is a right operand of MMAs in tf32, and nothing else of MMAs.
+    fn stored_transposed(&self, module: &Module) -> HashSet<OpId> {
+        let (mut along_depth, mut others) = (HashSet::new(), HashSet::new());
+        for op in self.problem.graph().op_ids() {
+            let Some(tile) = self.tile_operation(op).filter(|o| matches!(o.kind, TileOpKind::Dot { .. })) else {
+                continue;
+            };
+            let Some(id) = tile.statements.last().copied() else { continue };
+            let &[left, right, ..] = module.operation(id).operands.as_slice() else { continue };
+            let own = untransposed(module, right);
+            let is_along = self.tf32 && own == right && is_tf32(module, id);
+            (if is_along { &mut along_depth } else { &mut others }).insert(own);
+            others.insert(untransposed(module, left));
+        }
+        let stores = |value: &ValueId| {
+            let made = self.producers.get(value).into_iter().flatten().filter(|producer| !self.is_load(producer.op));
+            made.filter_map(|producer| self.to_shared.get(&self.tile_operation(producer.op)?.result?).copied())
+                .collect::<Vec<_>>()
+        };
+        along_depth.difference(&others).flat_map(stores).collect()
     }
 
     /// The operation on tiles that an operation of the graph is.
@@ -146,6 +175,9 @@ impl<'a> LoopFacts<'a> {
 
     /// Whether the tile that an operation loads is put transposed into shared memory, as it lies in global memory.
     pub fn is_turned(&self, op: OpId) -> bool {
+        if self.turned.contains(&op) {
+            return true;
+        }
         let Some(tile) = self.tile_operation(op) else { return false };
         match self.accesses.get(&op) {
             Some(access) => access.dimension == 0 && tile.result.is_some_and(|r| self.tiles.tile(r).shape.len() == 2),
@@ -170,8 +202,8 @@ impl<'a> LoopFacts<'a> {
     /// Bytes that `cp.async` copies at least (PTX ISA, `cp.async`: 4, 8 or 16).
     const LEAST_COPIED: u64 = 4;
 
-    /// Whether `wgmma` does an MMA: 64 rows or a multiple of them, in elements of 16 bits, or of 8 bits whose depth is contiguous in
-    /// shared memory (PTX ISA, `wgmma.mma_async`: only elements of 16 bits may be transposed).
+    /// Whether `wgmma` does an MMA: 64 rows or a multiple of them, in elements of 16 bits, or of 8 or 32 bits (tf32) whose depth is
+    /// contiguous in shared memory (PTX ISA, `wgmma.mma_async`: only elements of 16 bits may be transposed).
     pub fn is_wgmma(&self, module: &Module, op: OpId) -> bool {
         let Some(tile) = self.tile_operation(op).filter(|o| matches!(o.kind, TileOpKind::Dot { .. })) else {
             return false;
@@ -185,6 +217,11 @@ impl<'a> LoopFacts<'a> {
                 self.are_by_depth(module, left, right)
             }
             [Type::Integer(8), Type::Integer(8), Type::Integer(32)] => self.are_by_depth(module, left, right),
+            [Type::Float(a), Type::Float(b), Type::Float(_)] if a.bits() == 32 && b.bits() == 32 => {
+                self.tf32
+                    && tile.statements.last().is_some_and(|id| is_tf32(module, *id))
+                    && self.are_by_depth(module, left, right)
+            }
             _ => false,
         };
         let rows = self.region(module, tile).extents.first().copied().unwrap_or(0);
@@ -203,12 +240,19 @@ impl<'a> LoopFacts<'a> {
         self.contiguous_dimension(module, left) == Some(1) && self.contiguous_dimension(module, right) == Some(0)
     }
 
-    /// The dimension along which a matrix is contiguous where it stands in shared memory; `None` where it does not come from a load.
+    /// The dimension along which a matrix is contiguous where it stands in shared memory; `None` where that is not known.
     fn contiguous_dimension(&self, module: &Module, value: ValueId) -> Option<usize> {
         if let Some(producer) = self.producers.get(&value).and_then(|all| all.first())
             && self.is_load(producer.op)
         {
             return Some(if self.is_turned(producer.op) { 0 } else { 1 });
+        }
+        // What threads of the loop make is stored row by row, unless it is to be transposed.
+        if let Some(producer) = self.producers.get(&value).and_then(|all| all.first())
+            && module.type_of(value).element().scalar_bits() == Some(32)
+        {
+            let stored = self.tile_operation(producer.op).and_then(|tile| self.to_shared.get(&tile.result?));
+            return Some(if stored.is_some_and(|op| self.turned.contains(op)) { 0 } else { 1 });
         }
         let operation = module.operation(module.defining_operation(value)?);
         match (operation.name.as_str(), operation.operands.as_slice()) {
@@ -238,4 +282,20 @@ fn within(access: Access, part: &[u64]) -> Access {
 pub(crate) fn value_of(module: &Module, operation: &TileOperation) -> Option<ValueId> {
     let last: OperationId = *operation.statements.last()?;
     module.read_result(last)
+}
+
+/// Whether an MMA of 32-bit elements may round them to tf32.
+fn is_tf32(module: &Module, id: OperationId) -> bool {
+    let is_of_32_bits = |value: &ValueId| module.type_of(*value).element().scalar_bits() == Some(32);
+    let operation = module.operation(id);
+    operation.attributes.text("inputPrecision") == Some("tf32") && operation.operands.first().is_some_and(is_of_32_bits)
+}
+
+/// What a value is the transposition of, or itself.
+fn untransposed(module: &Module, value: ValueId) -> ValueId {
+    let operation = module.defining_operation(value).map(|id| module.operation(id));
+    match operation.map(|operation| (operation.name.as_str(), operation.operands.as_slice())) {
+        Some(("tt.trans", [inner])) => untransposed(module, *inner),
+        _ => value,
+    }
 }

@@ -98,6 +98,15 @@ impl Expression {
         Expression { kind: ExpressionKind::Integer(value), shape: Vec::new(), element: Type::Integer(32) }
     }
 
+    /// A tile of zeros.
+    pub fn zeros(shape: &[u64], element: &Type) -> Expression {
+        let kind = match element {
+            Type::Float(_) => ExpressionKind::Float(0.0),
+            _ => ExpressionKind::Integer(0),
+        };
+        Expression { kind, shape: shape.to_vec(), element: element.clone() }
+    }
+
     /// Element by element, with the shape and the type of its first operand.
     pub fn apply(operation: Elementwise, operands: Vec<Expression>) -> Expression {
         let (shape, element) =

@@ -9,7 +9,6 @@ pub(crate) mod epilogue_barriers;
 pub(crate) mod fence_reads;
 pub(crate) mod finish;
 pub(crate) mod hoist_smem_loads;
-pub(crate) mod issue_loads_early;
 pub(crate) mod issue_mmas_ahead;
 pub(crate) mod legalize;
 pub(crate) mod loops;

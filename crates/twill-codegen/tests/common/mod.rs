@@ -83,6 +83,7 @@ impl Scheduled {
             pingpong,
             cluster: false,
             wave_sync: false,
+            tf32: true,
             shared_bytes: self.shared_bytes,
             tensor_columns: self.tensor_columns,
             programs: self.programs,

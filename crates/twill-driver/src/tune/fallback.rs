@@ -38,7 +38,7 @@ enum Again {
 }
 
 /// The changes, of which the first whose condition holds is made.
-const LADDER: [Rung; 12] = [
+const LADDER: [Rung; 13] = [
     Rung {
         condition: |attempts| attempts.room().is_some(),
         change: |attempts| attempts.options.shared_bytes = attempts.room(),
@@ -74,6 +74,13 @@ const LADDER: [Rung; 12] = [
         },
         change: |attempts| attempts.options.shares.completed_carried = true,
         note: |_| "iterations begin with a wait for MMAs".into(),
+        again: Again::Code,
+    },
+    // Threads that multiply by mma.sync hold a part of the operands at a time.
+    Rung {
+        condition: |attempts| attempts.may_multiply_by_threads(),
+        change: |attempts| attempts.options.tf32 = false,
+        note: |_| "elements of 32 bits are multiplied by mma.sync".into(),
         again: Again::Code,
     },
     Rung {
@@ -161,6 +168,8 @@ struct Attempts<'a> {
     granted: u32,
     /// The user has not said how many groups there are.
     may_choose_groups: bool,
+    /// What multiplies elements of 32 bits was not changed in vain.
+    is_tf32_open: bool,
 }
 
 impl Attempts<'_> {
@@ -205,6 +214,12 @@ impl Attempts<'_> {
         is_left && !is_asked_for && !rules::in_tensor_memory(self.source) && best.is_short_of_registers()
     }
 
+    /// Whether groups that are short of registers multiply elements of 32 bits by wgmma.
+    fn may_multiply_by_threads(&self) -> bool {
+        let Attempts { options, best, is_tf32_open, .. } = self;
+        *is_tf32_open && options.tf32 && best.is_short_of_registers() && rules::has_tf32(&best.lowered.program)
+    }
+
     /// Whether the only group that computes may have more warps: it spills, and its results are wide enough.
     fn may_have_more_warps(&self) -> bool {
         let Attempts { options, best, .. } = self;
@@ -246,6 +261,7 @@ impl Attempts<'_> {
             // What was granted to other groups says nothing of these.
             self.granted = self.best.spec.granted;
         }
+        let is_tf32_left = self.options.tf32;
         (self.options, self.limits) = (options, limits);
         self.limits.registers_per_thread = registers;
         self.options.persistent = self.options.persistent.or(Some(true));
@@ -258,6 +274,7 @@ impl Attempts<'_> {
         self.tried.completed_carried |= tried.completed_carried;
         self.tried.fresh_addresses |= tried.fresh_addresses;
         self.tried.compute_warps = self.tried.compute_warps.or(tried.compute_warps);
+        self.is_tf32_open &= is_tf32_left;
         if Oversized::of(&self.best).is_some() {
             self.options.shared_bytes = room;
         }
@@ -308,7 +325,8 @@ pub(super) fn assembled(
     let mut source_before = best.lowered.source.clone();
     let (options, limits, granted) = (options.clone(), request.limits.clone(), best.spec.granted);
     let (tried, may_choose_groups) = (GroupShares::default(), limits.compute_groups.is_none());
-    let mut attempts = Attempts { source, best, options, limits, tried, granted, may_choose_groups };
+    let is_tf32_open = true;
+    let mut attempts = Attempts { source, best, options, limits, tried, granted, may_choose_groups, is_tf32_open };
     // Those that take no search are few, and not counted.
     let (mut number, mut searched) = (made, made);
     while !session.is_stopped() && number < most.max(THRESHOLDS.assembled) {

@@ -82,6 +82,8 @@ pub(crate) fn options(
             .unwrap_or(!grows || (requested.language == Language::Cuda && are_bound_by_mmas(loops, schedules))),
         cluster: requested.cluster > 1,
         wave_sync: requested.wave_sync,
+        // In CUDA C++ there is none yet: threads multiply by mma.sync.
+        tf32: requested.tf32 && requested.language == Language::Gluon && !in_tensor_memory,
         shared_bytes: requested.shared_bytes.unwrap_or(source.machine.resources().shared_memory.0),
         tensor_columns: in_tensor_memory.then(|| source.machine.resources().tensor_memory.0),
         // One program shares its CTA with none.
@@ -134,6 +136,12 @@ impl Registers {
         let share = twill_codegen::register_share(saturate(groups.len()));
         Registers { granted, share }
     }
+}
+
+/// Whether wgmma multiplies elements of 32 bits in a kernel.
+pub(crate) fn has_tf32(program: &WarpProgram) -> bool {
+    let forms = program.groups.iter().flat_map(|group| &group.variables).map(|variable| variable.form);
+    forms.into_iter().any(|form| matches!(form, Form::Accumulator { bits: 32, .. }))
 }
 
 /// Whether eight warps can share out the results of a program's MMAs: an instruction has eight columns at least.

@@ -314,11 +314,7 @@ impl LoopBuilder<'_, '_> {
         to: Slot,
     ) {
         let shape = pointers.shape.clone();
-        let zero = match element {
-            Type::Float(_) => ExpressionKind::Float(0.0),
-            _ => ExpressionKind::Integer(0),
-        };
-        let zeros = Expression { kind: zero, shape: shape.clone(), element: element.clone() };
+        let zeros = Expression::zeros(&shape, element);
         let other = mask.as_ref().map(|_| Box::new(zeros));
         let kind = ExpressionKind::Load { pointers: Box::new(pointers), mask: mask.map(Box::new), other };
         let group = &mut self.reader.group;

@@ -21,8 +21,8 @@ use crate::builder::kernel::KernelBuilder;
 use crate::builder::reader::Reader;
 use crate::builder::recurrences::{Recurrence, RecurrenceKey};
 use crate::error::Error;
-use crate::ir::{Form, Region, VariableId};
-use crate::ir::{Node, Note, Op};
+use crate::ir::{Expression, Form, Region, VariableId};
+use crate::ir::{Node, Note, Op, any};
 use crate::passes::steps::program::{Barrier, Block, BufferId as LoopBufferId, GroupSteps, Iteration, Step};
 use expansion::{Expansion, carried_in_registers};
 pub(crate) use issue::COPIED_ELEMENTS;
@@ -269,9 +269,14 @@ impl LoopBuilder<'_, '_> {
         }
     }
 
-    /// Before a variable changes that an MMA still reads, the MMA's operand gets another name.
+    /// Before a variable changes that an MMA still reads, the MMA's operand gets another name. Operands of 32 bits are waited for: they
+    /// take twice the registers, and ptxas has MMAs run one by one where others are made meanwhile (C7513).
     pub fn release_name(&mut self, variable: VariableId) {
-        if !self.reader.group.in_flight.iter().any(|f| f.operands.contains(&variable)) {
+        let Some(last) = self.reader.group.in_flight.iter().rposition(|f| f.operands.contains(&variable)) else {
+            return;
+        };
+        if self.reader.group.variables[variable.index()].element.scalar_bits() == Some(32) {
+            self.wgmma_wait_up_to(last);
             return;
         }
         let group = &mut self.reader.group;
@@ -311,6 +316,7 @@ impl LoopBuilder<'_, '_> {
         begun.into_iter().for_each(|op| self.define_sources(op));
         let mut nodes = std::mem::take(&mut self.reader.group.out);
         let prepared = self.prepared.clone();
+        let written_before: Vec<VariableId> = self.reader.group.in_flight.iter().map(|f| f.result).collect();
         let mut in_flight = Vec::new();
         for _ in 0..2 {
             in_flight = self.reader.group.in_flight.iter().map(|f| f.result).collect();
@@ -332,10 +338,18 @@ impl LoopBuilder<'_, '_> {
             let value = self.reader.group.read(*from);
             Node::Op(Op::Let { to: *to, value }, Note::default())
         }));
-        if warp.first == 0 {
-            in_flight.dedup();
-            nodes.extend(in_flight.into_iter().map(|v| Node::Op(Op::WgmmaInit(v), Note::default())));
-        }
+        // What MMAs of the iteration before read, nobody reads in the first; but it must be something.
+        let group = &self.reader.group;
+        let read: BTreeSet<VariableId> = group.in_flight.iter().flat_map(|f| f.operands.iter().copied()).collect();
+        let first: Vec<VariableId> = read.into_iter().filter(|v| makes(&body, *v) && !makes(&nodes, *v)).collect();
+        nodes.extend(first.into_iter().map(|to| {
+            let variable = &group.variables[to.index()];
+            let value = Expression::zeros(&variable.shape, &variable.element);
+            Node::Op(Op::Let { to, value }, Note::default())
+        }));
+        in_flight.dedup();
+        in_flight.retain(|result| !written_before.contains(result));
+        nodes.extend(in_flight.into_iter().map(|v| Node::Op(Op::WgmmaInit(v), Note::default())));
         nodes.push(Node::PipelinedLoop { index: self.index, first: warp.first, body });
         self.renumber(|it| match it {
             Iteration::Current(n) => Iteration::End(n),
@@ -470,4 +484,9 @@ impl LoopBuilder<'_, '_> {
             text: String::new(),
         };
     }
+}
+
+/// Whether any of these operations makes a variable, or renames another to it.
+fn makes(nodes: &[Node], variable: VariableId) -> bool {
+    any(nodes, |op| matches!(op, Op::Let { to, .. } | Op::Copy { to, .. } if *to == variable))
 }
