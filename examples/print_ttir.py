@@ -400,6 +400,7 @@ VARIANTS = [
     pointers("precise", BLOCK=64),
     pointers("held", BLOCK=64),
     pointers("looked_up", scalars=("n", "stride"), BLOCK=128),
+    pointers("rounded", BLOCK=64),
 ]
 
 

@@ -90,6 +90,7 @@ fn loops_through_pointers_compute_what_they_say() {
         ("pointers/around", [true, false, true, true]),
         ("pointers/held", [true, false, true, false]),
         ("pointers/looked_up", [true, true, true, false]),
+        ("pointers/rounded", [true, true, true, false]),
         ("loops/persistent", [true, false, true, false]),
         ("loops/carrying", [true, false, true, false]),
         ("loops/deep", [true, false, true, false]),

@@ -102,6 +102,7 @@ impl<'p> Storage<'p> {
             _ => tile,
         };
         let wrong = || Fault::Shapes { what: format!("a write to {}", buffer.name) };
+        let tile = if at.transposed { Rc::new(tile.transpose(&[1, 0]).ok_or_else(wrong)?) } else { tile };
         let tile = match at.slice {
             Some((dimension, start, _)) => {
                 let whole = &self.slot(at)?.by_threads;

@@ -22,11 +22,11 @@ use crate::builder::reader::Reader;
 use crate::builder::recurrences::{Recurrence, RecurrenceKey};
 use crate::error::Error;
 use crate::ir::{Expression, Form, Region, VariableId};
-use crate::ir::{Node, Note, Op, any};
+use crate::ir::{Node, Note, Op, any, visit};
 use crate::passes::steps::program::{Barrier, Block, BufferId as LoopBufferId, GroupSteps, Iteration, Step};
 use expansion::{Expansion, carried_in_registers};
 pub(crate) use issue::COPIED_ELEMENTS;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use twill_graph::saturate;
 use twill_graph::{GroupRole, OpId};
 use twill_triton::mlir::{ForLoop, Module};
@@ -316,10 +316,7 @@ impl LoopBuilder<'_, '_> {
         begun.into_iter().for_each(|op| self.define_sources(op));
         let mut nodes = std::mem::take(&mut self.reader.group.out);
         let prepared = self.prepared.clone();
-        let written_before: Vec<VariableId> = self.reader.group.in_flight.iter().map(|f| f.result).collect();
-        let mut in_flight = Vec::new();
         for _ in 0..2 {
-            in_flight = self.reader.group.in_flight.iter().map(|f| f.result).collect();
             self.reader.group.out.clear();
             let begun = self.newest();
             self.steps(&warp.steady)?;
@@ -347,9 +344,10 @@ impl LoopBuilder<'_, '_> {
             let value = Expression::zeros(&variable.shape, &variable.element);
             Node::Op(Op::Let { to, value }, Note::default())
         }));
-        in_flight.dedup();
-        in_flight.retain(|result| !written_before.contains(result));
-        nodes.extend(in_flight.into_iter().map(|v| Node::Op(Op::WgmmaInit(v), Note::default())));
+        // Results are in flight before an iteration where they are after it.
+        let already = in_flight(&nodes);
+        let results = in_flight(&body).into_iter().filter(|(v, is)| *is && already.get(v) != Some(&true));
+        nodes.extend(results.map(|(v, _)| Node::Op(Op::WgmmaInit(v), Note::default())));
         nodes.push(Node::PipelinedLoop { index: self.index, first: warp.first, body });
         self.renumber(|it| match it {
             Iteration::Current(n) => Iteration::End(n),
@@ -484,6 +482,29 @@ impl LoopBuilder<'_, '_> {
             text: String::new(),
         };
     }
+}
+
+/// By variable, whether it is the result of an MMA that may run after these operations; of those that they change.
+fn in_flight(nodes: &[Node]) -> BTreeMap<VariableId, bool> {
+    let mut states = BTreeMap::new();
+    visit(nodes, &mut |op| match op {
+        Op::Wgmma { to, .. } | Op::WgmmaInit(to) => {
+            states.insert(*to, true);
+        }
+        Op::WgmmaWait { completed, in_flight, .. } => {
+            states.extend(completed.iter().map(|v| (*v, false)));
+            states.extend(in_flight.iter().map(|v| (*v, true)));
+        }
+        Op::Let { to, .. } => {
+            states.insert(*to, false);
+        }
+        Op::Copy { to, from } => {
+            let is = states.get(from).copied().unwrap_or(false);
+            states.insert(*to, is);
+        }
+        _ => {}
+    });
+    states
 }
 
 /// Whether any of these operations makes a variable, or renames another to it.
