@@ -315,19 +315,18 @@ impl LoopBuilder<'_, '_> {
         begun.sort();
         begun.into_iter().for_each(|op| self.define_sources(op));
         let mut nodes = std::mem::take(&mut self.reader.group.out);
-        let prepared = self.prepared.clone();
-        for _ in 0..2 {
-            self.reader.group.out.clear();
-            let begun = self.newest();
-            self.steps(&warp.steady)?;
-            for (number, latest) in begun {
-                self.reader.advance_to(number, shifted(latest, 1))?;
-            }
-            let end = self.state();
-            self.renumber(|it| shifted(it, -1));
-            debug_assert_eq!(end.in_flight.len(), self.reader.group.in_flight.len());
+        let mut prepared = self.prepared.clone();
+        let entry = self.state();
+        let mut body = self.steady(warp)?;
+        // An MMA that every iteration waits for is waited for before the first.
+        let is_over = |op: OpId, group: &GroupBuilder| !group.in_flight.iter().any(|f| f.op == op);
+        if let Some(last) = entry.in_flight.iter().rposition(|f| is_over(f.op, self.reader.group)) {
+            self.restore(entry);
+            self.wgmma_wait_up_to(last);
+            nodes.append(&mut self.reader.group.out);
+            prepared = self.prepared.clone();
+            body = self.steady(warp)?;
         }
-        let body = std::mem::take(&mut self.reader.group.out);
         // Each iteration prepares operands for the next; those of the first are what values begin with.
         let mut first_operands: Vec<_> = self.prepared.iter().filter(|(key, _)| !prepared.contains_key(key)).collect();
         first_operands.sort();
@@ -373,6 +372,20 @@ impl LoopBuilder<'_, '_> {
         }
         self.reader.group.out = out;
         Ok(nodes)
+    }
+
+    /// The body of a loop: what an iteration does that finds everything as the one before has left it.
+    fn steady(&mut self, warp: &GroupSteps) -> Result<Vec<Node>, Error> {
+        for _ in 0..2 {
+            self.reader.group.out.clear();
+            let begun = self.newest();
+            self.steps(&warp.steady)?;
+            for (number, latest) in begun {
+                self.reader.advance_to(number, shifted(latest, 1))?;
+            }
+            self.renumber(|it| shifted(it, -1));
+        }
+        Ok(std::mem::take(&mut self.reader.group.out))
     }
 
     /// The carried values that the loop's code computes, and of which iteration the newest is.

@@ -54,7 +54,14 @@ impl LoopBuilder<'_, '_> {
             // What is carried around the loop, or made otherwise, is held in another way.
             Some(match value.kind {
                 ExpressionKind::Variable(v) if self.reader.group.variables[v.index()].form == form => v,
-                _ => {
+                kind => {
+                    // Threads read it, so it must be there.
+                    if let ExpressionKind::Variable(v) = kind
+                        && let Some(last) = self.reader.group.in_flight.iter().rposition(|f| f.result == v)
+                    {
+                        self.wgmma_wait_up_to(last);
+                    }
+                    let value = Expression { kind, ..value };
                     let to = self.reader.group.variable("sum", &value.shape, value.element.clone(), form);
                     self.reader.group.act(Op::Let { to, value });
                     to
