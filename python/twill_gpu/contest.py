@@ -91,6 +91,6 @@ class Contest:
 def begin() -> Contest | None:
     """A contest on the GPU in use; None where nothing can be timed."""
     cuda = getattr(sys.modules.get("torch"), "cuda", None)
-    if not hasattr(cuda, "Event") or not hasattr(cuda, "is_current_stream_capturing"):
+    if cuda is None or not hasattr(cuda, "Event") or not hasattr(cuda, "is_current_stream_capturing"):
         return None
     return Contest(lambda: cuda.Event(enable_timing=True), cuda.is_current_stream_capturing)

@@ -147,10 +147,11 @@ class JitKernel:
         # Stock Triton calls them too, and before anything else.
         for hook in function.pre_run_hooks:
             hook(*args, **named)
-        if contested is not None and contested.winner is None:
-            contested.launch(Side.TWILL, partial(plan.launch, varying))
-        elif plan is not None:
-            plan.launch(varying)
+        if plan is not None:
+            if contested is not None and contested.winner is None:
+                contested.launch(Side.TWILL, partial(plan.launch, varying))
+            else:
+                plan.launch(varying)
         return kernel
 
     @property
