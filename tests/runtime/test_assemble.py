@@ -100,6 +100,8 @@ class MachineCode(Folder):
         first, second, loads = report["groups"]
         self.assertEqual([group["name"] for group in report["groups"]], ["group_1", "group_2", "group_0"])
         self.assertEqual((second["registers"], loads["registers"]), (168, 40))
+        # An accumulator of 64 x 128 takes 64 of them.
+        self.assertTrue(64 < second["used_registers"] <= 168 and 0 < loads["used_registers"] <= 40)
         for group in first, second:
             (loop,) = group["loops"]
             self.assertEqual(loop["order"], "SYNCS HGMMA*4 DEPBAR SYNCS")

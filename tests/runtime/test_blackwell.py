@@ -45,7 +45,7 @@ class Blackwell(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 report = assemble.assemble(folder)
                 # Four warp groups have 128 registers a thread each at entry, and the softmax of 128 columns takes them.
-                spilled = 36 if name == "attention_forward_m256" else 0
+                spilled = 32 if name == "attention_forward_m256" else 0
                 self.assertLessEqual(report["spill_stores"], spilled)
                 self.assertLessEqual({finding["kind"] for finding in report["findings"]}, {"spilled"} if spilled else set())
                 self.assertEqual(report["tensor_memory"], columns)

@@ -24,6 +24,8 @@ CASES = {
     "tutorial_attention": [],
     "tutorial_attention_causal": ["--persistent", "off", "--candidates", "1"],
     "attention_forward_d64": ["--schedule", "no-swp"],
+    "fixtures/pointers/held": [],
+    "fixtures/pointers/turned": ["--ctas-per-sm", "1"],
 }
 """One example each, with the options that it is compiled with."""
 
@@ -68,6 +70,18 @@ class Examples(unittest.TestCase):
                 self.assertEqual(assembly["findings"], [])
                 self.assertGreaterEqual(kernel["barriers_at"], 0)
                 self.assertLessEqual(assembly["shared_memory"], 232448)
+
+    def test_ctas_share_a_multiprocessor_where_registers_suffice(self):
+        kernels = [json.loads((self.folder / name / "kernel.json").read_text()) for name in ("gemm_tma", "held", "turned")]
+        whole, shared, alone = kernels
+        ctas = [kernel["grid"]["ctas_per_sm"] for kernel in kernels]
+        self.assertEqual((ctas[0], ctas[2]), (1, 1))
+        self.assertGreater(ctas[1], 1)
+        # A warp group that loads beside one that computes: 256 threads.
+        self.assertLessEqual(ctas[1] * 256 * shared["assembly"]["registers"], 65536)
+        self.assertLessEqual(ctas[1] * (shared["assembly"]["shared_memory"] + 1024), 233472)
+        self.assertEqual(shared["entry_registers"], shared["assembly"]["registers"])
+        self.assertNotIn("entry_registers", whole | alone)
 
     def test_the_test_next_to_the_kernel_compiles_it(self):
         run = subprocess.run(

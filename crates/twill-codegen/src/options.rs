@@ -54,6 +54,8 @@ pub struct GroupShares {
     pub loading_registers: Option<u32>,
     /// CTAs that share the registers of a multiprocessor.
     pub ctas_per_sm: Option<u32>,
+    /// Elements of 32 bits are multiplied by `mma.sync`, for which threads hold a part of the operands at a time.
+    pub mma_sync_of_32_bits: bool,
 }
 
 /// A level of the fallbacks by which code in tensor memory does with less shared memory.

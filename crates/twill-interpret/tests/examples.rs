@@ -21,6 +21,7 @@ const NO_SHARES: GroupShares = GroupShares {
     fresh_addresses: false,
     loading_registers: None,
     ctas_per_sm: None,
+    mma_sync_of_32_bits: false,
 };
 const PLAIN: Way = Way {
     persistent: false,

@@ -1,8 +1,10 @@
 //! How mbarriers are initialised.
 //!
 //! Each of Gluon's own initialisations is followed by a `bar.sync`. Where it is known where the barriers are, one thread
-//! initialises them in a row by inline PTX, all but the first: from Gluon's, `assemble.py` reads where they begin.
+//! initialises them in a row by inline PTX, all but the first: from Gluon's, `assemble.py` reads where they begin. On Blackwell, where
+//! nobody has measured that, and a kernel spills by it, Gluon does.
 
+use super::tensor_memory;
 use std::fmt::Write as _;
 use twill_codegen::ir::{Arrival, Barriers, WarpProgram};
 
@@ -41,11 +43,22 @@ pub(super) fn statements(kernel: &WarpProgram, k: &str) -> String {
     let mut out = String::new();
     let total = first(kernel, kernel.barriers.len());
     let _ = writeln!(out, "    bars = gl.allocate_shared_memory(gl.int64, [{total}, 1], mbarrier.MBarrierLayout())");
-    out.push_str("    if BARRIERS_AT < 0:\n");
+    let by_gluon = tensor_memory::is_used(kernel);
+    let indent = if by_gluon { "" } else { "    " };
+    if !by_gluon {
+        out.push_str("    if BARRIERS_AT < 0:\n");
+    }
     for barriers in &kernel.barriers {
-        let (name, count) = (barriers.name.to_uppercase(), arrivals(barriers).0);
-        let _ = writeln!(out, "        for {k} in gl.static_range({}):", barriers.slots);
-        let _ = writeln!(out, "            mbarrier.init(bars.index({name} + {k}), count={count})");
+        let (name, (whole, inline)) = (barriers.name.to_uppercase(), arrivals(barriers));
+        let count = match by_gluon && whole != inline {
+            true => format!("{whole} if BARRIERS_AT < 0 else {inline}"),
+            false => whole.to_string(),
+        };
+        let _ = writeln!(out, "{indent}    for {k} in gl.static_range({}):", barriers.slots);
+        let _ = writeln!(out, "{indent}        mbarrier.init(bars.index({name} + {k}), count={count})");
+    }
+    if by_gluon {
+        return out;
     }
     let first = kernel.barriers.first().map_or(1, |one| arrivals(one).1);
     let _ = writeln!(out, "    else:\n        mbarrier.init(bars.index(0), count={first})");
@@ -56,6 +69,7 @@ pub(super) fn statements(kernel: &WarpProgram, k: &str) -> String {
     out
 }
 
+/// Where the barriers of an index begin among all; for the index after the last, how many there are.
 pub(super) fn first(kernel: &WarpProgram, index: usize) -> u32 {
     kernel.barriers[..index].iter().map(|b| b.slots).sum()
 }

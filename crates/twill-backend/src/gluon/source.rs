@@ -116,7 +116,7 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> String {
         true => format!("{prelude}\n\n{functions}"),
         false => prelude,
     };
-    let prelude = match in_order {
+    let prelude = match in_order || has_tensor_memory {
         true => prelude,
         false => format!("{prelude}\n\n{}", barriers::function(kernel)),
     };

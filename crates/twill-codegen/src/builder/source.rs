@@ -80,7 +80,7 @@ impl<'a> LoopFacts<'a> {
             sums: HashMap::new(),
             ops: HashMap::new(),
             accesses: HashMap::new(),
-            tf32: options.tf32,
+            tf32: options.tf32 && !options.shares.mma_sync_of_32_bits,
             turned: HashSet::new(),
         };
         for (op, stands) in one.problem.graph().op_ids().zip(facts.stands_for) {

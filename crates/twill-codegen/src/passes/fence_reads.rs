@@ -1,8 +1,8 @@
 //! Fences between what threads read of a ring and the TMA load that takes the slot next.
 //!
 //! Threads read shared memory by the generic proxy, and TMA writes it by the async proxy: only a fence orders the two (PTX ISA,
-//! "async proxy"). Without one, the arrival at the empty barrier may overtake loads from shared memory that wait behind others (on an
-//! H100: the first tile of a kernel whose `cp.async` miss the TLB), and TMA then overwrites what is still to be read.
+//! "async proxy"). Without one, the arrival at the empty barrier may overtake loads from shared memory, and TMA then overwrites what is
+//! still to be read: seen on an H100, in the first tile of `triton_scaled_mm_block128` (docs/coverage.md).
 
 use crate::builder::kernel::KernelBuilder;
 use crate::error::Error;

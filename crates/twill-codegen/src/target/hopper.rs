@@ -40,9 +40,10 @@ pub(crate) fn registers(demand: RegisterDemand) -> u32 {
     let entry = entry_registers(groups, ctas);
     let rest = (entry * groups).saturating_sub(compute * least_computing(compute, entry)).min(240);
     let loader = match compute {
-        _ if ctas > 1 => {
-            loading.unwrap_or(entry).next_multiple_of(8).clamp(24, (entry * groups).saturating_sub(24 * compute))
-        }
+        _ if ctas > 1 => loading
+            .unwrap_or(entry)
+            .next_multiple_of(8)
+            .clamp(24, (entry * groups).saturating_sub(24 * compute).max(24)),
         // What one group cannot have is of no use to another.
         0 | 1 => rest,
         _ if let Some(loading) = loading => loading.next_multiple_of(8).clamp(24, rest.max(COPIES)),

@@ -142,10 +142,6 @@ pub struct CompileOptions {
     #[serde(skip)]
     #[cfg_attr(feature = "clap", arg(skip))]
     pub shared_bytes: Option<u64>,
-    /// Whether wgmma multiplies elements of 32 bits: the tuner's.
-    #[serde(skip)]
-    #[cfg_attr(feature = "clap", arg(skip = true))]
-    pub tf32: bool,
     /// Warps and registers of groups: the tuner's.
     #[serde(skip)]
     #[cfg_attr(feature = "clap", arg(skip))]
@@ -176,7 +172,6 @@ impl Default for CompileOptions {
             in_order: false,
             command: String::new(),
             shared_bytes: None,
-            tf32: true,
             shares: GroupShares::default(),
         }
     }

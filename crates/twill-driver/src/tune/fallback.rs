@@ -79,7 +79,7 @@ const LADDER: [Rung; 13] = [
     // Threads that multiply by mma.sync hold a part of the operands at a time.
     Rung {
         condition: |attempts| attempts.may_multiply_by_threads(),
-        change: |attempts| attempts.options.tf32 = false,
+        change: |attempts| attempts.options.shares.mma_sync_of_32_bits = true,
         note: |_| "elements of 32 bits are multiplied by mma.sync".into(),
         again: Again::Code,
     },
@@ -168,8 +168,6 @@ struct Attempts<'a> {
     granted: u32,
     /// The user has not said how many groups there are.
     may_choose_groups: bool,
-    /// What multiplies elements of 32 bits was not changed in vain.
-    is_tf32_open: bool,
 }
 
 impl Attempts<'_> {
@@ -216,8 +214,8 @@ impl Attempts<'_> {
 
     /// Whether groups that are short of registers multiply elements of 32 bits by wgmma.
     fn may_multiply_by_threads(&self) -> bool {
-        let Attempts { options, best, is_tf32_open, .. } = self;
-        *is_tf32_open && options.tf32 && best.is_short_of_registers() && rules::has_tf32(&best.lowered.program)
+        let is_left = !self.options.shares.mma_sync_of_32_bits && !self.tried.mma_sync_of_32_bits;
+        is_left && self.best.is_short_of_registers() && rules::has_tf32(&self.best.lowered.program)
     }
 
     /// Whether the only group that computes may have more warps: it spills, and its results are wide enough.
@@ -261,7 +259,6 @@ impl Attempts<'_> {
             // What was granted to other groups says nothing of these.
             self.granted = self.best.spec.granted;
         }
-        let is_tf32_left = self.options.tf32;
         (self.options, self.limits) = (options, limits);
         self.limits.registers_per_thread = registers;
         self.options.persistent = self.options.persistent.or(Some(true));
@@ -274,7 +271,7 @@ impl Attempts<'_> {
         self.tried.completed_carried |= tried.completed_carried;
         self.tried.fresh_addresses |= tried.fresh_addresses;
         self.tried.compute_warps = self.tried.compute_warps.or(tried.compute_warps);
-        self.is_tf32_open &= is_tf32_left;
+        self.tried.mma_sync_of_32_bits |= tried.mma_sync_of_32_bits;
         if Oversized::of(&self.best).is_some() {
             self.options.shared_bytes = room;
         }
@@ -325,8 +322,7 @@ pub(super) fn assembled(
     let mut source_before = best.lowered.source.clone();
     let (options, limits, granted) = (options.clone(), request.limits.clone(), best.spec.granted);
     let (tried, may_choose_groups) = (GroupShares::default(), limits.compute_groups.is_none());
-    let is_tf32_open = true;
-    let mut attempts = Attempts { source, best, options, limits, tried, granted, may_choose_groups, is_tf32_open };
+    let mut attempts = Attempts { source, best, options, limits, tried, granted, may_choose_groups };
     // Those that take no search are few, and not counted.
     let (mut number, mut searched) = (made, made);
     while !session.is_stopped() && number < most.max(THRESHOLDS.assembled) {

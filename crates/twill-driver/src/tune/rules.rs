@@ -83,7 +83,7 @@ pub(crate) fn options(
         cluster: requested.cluster > 1,
         wave_sync: requested.wave_sync,
         // In CUDA C++ there is none yet: threads multiply by mma.sync.
-        tf32: requested.tf32 && requested.language == Language::Gluon && !in_tensor_memory,
+        tf32: requested.language == Language::Gluon && !in_tensor_memory,
         shared_bytes: requested.shared_bytes.unwrap_or(source.machine.resources().shared_memory.0),
         tensor_columns: in_tensor_memory.then(|| source.machine.resources().tensor_memory.0),
         // One program shares its CTA with none.

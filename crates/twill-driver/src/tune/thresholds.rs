@@ -42,11 +42,11 @@ pub(crate) struct Thresholds {
     /// What a deeper ring must gain, as part of the cycles of an iteration. Source: `bench/results/order.md`, GEMM on an
     /// H200.
     pub(crate) ring_gain: f64,
-    /// CTAs that may share a multiprocessor. A choice: of 43 short kernels on an H100, none gained by more
-    /// (`bench/results/residency.md`).
+    /// CTAs that may share a multiprocessor. A choice: more were not tried.
     pub(crate) residents: u32,
-    /// Part of the registers that the machine code of a CTA with a multiprocessor of its own uses that suffices for groups that compute,
-    /// and for those that load: ptxas uses more where it may. Source: `bench/results/residency.md`.
+    /// Part of the registers that the machine code of a CTA with a multiprocessor of its own uses that may suffice for groups that
+    /// compute, and for those that load: ptxas uses more where it may. A choice near the least that did, of 50 kernels
+    /// (`bench/results/residency.md`).
     pub(crate) needed: (f64, f64),
     /// Kernels that are assembled for CTAs that share a multiprocessor, at most. A choice: each takes 2 to 15 s.
     pub(crate) shared: u32,

@@ -1,0 +1,131 @@
+//! A group's loop: what comes before the steady state, its body, what comes after, and the same for few trips.
+
+use super::{LoopBuilder, buffers};
+use crate::builder::group::{GroupBuilder, shifted};
+use crate::error::Error;
+use crate::ir::{Expression, Node, Note, Op, VariableId, any, visit};
+use crate::passes::steps::program::{GroupSteps, Iteration};
+use std::collections::{BTreeMap, BTreeSet};
+use twill_graph::OpId;
+
+impl LoopBuilder<'_, '_> {
+    pub(super) fn nodes(&mut self, warp: &GroupSteps) -> Result<Vec<Node>, Error> {
+        let out = std::mem::take(&mut self.reader.group.out);
+        let first = i64::from(warp.first);
+        // All branches go on with the same slots and phases.
+        for buffer in buffers(warp) {
+            self.begin_ring(buffer);
+        }
+        let before = self.state();
+        self.blocks(&warp.prologue)?;
+        self.begin_recurrences(warp)?;
+        self.renumber(|it| match it {
+            Iteration::Absolute(n) => Iteration::Current(n - first),
+            other => other,
+        });
+        let begun = self.reader.group.tracks[self.index].iter().filter(|(_, track)| track.latest.is_some());
+        let mut begun: Vec<OpId> = begun.map(|(op, _)| *op).collect();
+        begun.sort();
+        begun.into_iter().for_each(|op| self.define_sources(op));
+        let mut nodes = std::mem::take(&mut self.reader.group.out);
+        let mut prepared = self.prepared.clone();
+        let entry = self.state();
+        let mut body = self.steady(warp)?;
+        // An MMA that every iteration waits for is waited for before the first.
+        let is_over = |op: OpId, group: &GroupBuilder| !group.in_flight.iter().any(|f| f.op == op);
+        if let Some(last) = entry.in_flight.iter().rposition(|f| is_over(f.op, self.reader.group)) {
+            self.restore(entry);
+            self.wgmma_wait_up_to(last);
+            nodes.append(&mut self.reader.group.out);
+            prepared = self.prepared.clone();
+            body = self.steady(warp)?;
+        }
+        // Each iteration prepares operands for the next; those of the first are what values begin with.
+        let mut first_operands: Vec<_> = self.prepared.iter().filter(|(key, _)| !prepared.contains_key(key)).collect();
+        first_operands.sort();
+        nodes.extend(first_operands.into_iter().map(|((from, _), to)| {
+            let value = self.reader.group.read(*from);
+            Node::Op(Op::Let { to: *to, value }, Note::default())
+        }));
+        // What MMAs of the iteration before read, nobody reads in the first; but it must be something.
+        let group = &self.reader.group;
+        let read: BTreeSet<VariableId> = group.in_flight.iter().flat_map(|f| f.operands.iter().copied()).collect();
+        let first: Vec<VariableId> = read.into_iter().filter(|v| makes(&body, *v) && !makes(&nodes, *v)).collect();
+        nodes.extend(first.into_iter().map(|to| {
+            let variable = &group.variables[to.index()];
+            let value = Expression::zeros(&variable.shape, &variable.element);
+            Node::Op(Op::Let { to, value }, Note::default())
+        }));
+        // Results are in flight before an iteration where they are after it.
+        let already = in_flight(&nodes);
+        let results = in_flight(&body).into_iter().filter(|(v, is)| *is && already.get(v) != Some(&true));
+        nodes.extend(results.map(|(v, _)| Node::Op(Op::WgmmaInit(v), Note::default())));
+        nodes.push(Node::PipelinedLoop { index: self.index, first: warp.first, body });
+        self.renumber(|it| match it {
+            Iteration::Current(n) => Iteration::End(n),
+            other => other,
+        });
+        self.blocks(&warp.epilogue)?;
+        self.end_recurrences(Iteration::End(0))?;
+        self.wgmma_wait_all();
+        nodes.append(&mut self.reader.group.out);
+        if warp.first > 0 {
+            let mut exactly = Vec::new();
+            for trips in 1..warp.first {
+                self.restore(before.clone());
+                self.trips = Some(i64::from(trips));
+                self.blocks(&warp.prologue)?;
+                self.blocks(&warp.epilogue)?;
+                self.end_recurrences(Iteration::Absolute(i64::from(trips)))?;
+                self.wgmma_wait_all();
+                exactly.push((trips, std::mem::take(&mut self.reader.group.out)));
+            }
+            self.trips = None;
+            nodes = vec![Node::TripSwitch { index: self.index, at_least: warp.first, then: nodes, exactly }];
+        }
+        self.reader.group.out = out;
+        Ok(nodes)
+    }
+
+    /// The body of a loop: what an iteration does that finds everything as the one before has left it.
+    fn steady(&mut self, warp: &GroupSteps) -> Result<Vec<Node>, Error> {
+        for _ in 0..2 {
+            self.reader.group.out.clear();
+            let begun = self.newest();
+            self.steps(&warp.steady)?;
+            for (number, latest) in begun {
+                self.reader.advance_to(number, shifted(latest, 1))?;
+            }
+            self.renumber(|it| shifted(it, -1));
+        }
+        Ok(std::mem::take(&mut self.reader.group.out))
+    }
+}
+
+/// By variable, whether it is the result of an MMA that may run after these operations; of those that they change.
+fn in_flight(nodes: &[Node]) -> BTreeMap<VariableId, bool> {
+    let mut states = BTreeMap::new();
+    visit(nodes, &mut |op| match op {
+        Op::Wgmma { to, .. } | Op::WgmmaInit(to) => {
+            states.insert(*to, true);
+        }
+        Op::WgmmaWait { completed, in_flight, .. } => {
+            states.extend(completed.iter().map(|v| (*v, false)));
+            states.extend(in_flight.iter().map(|v| (*v, true)));
+        }
+        Op::Let { to, .. } => {
+            states.insert(*to, false);
+        }
+        Op::Copy { to, from } => {
+            let is = states.get(from).copied().unwrap_or(false);
+            states.insert(*to, is);
+        }
+        _ => {}
+    });
+    states
+}
+
+/// Whether any of these operations makes a variable, or renames another to it.
+fn makes(nodes: &[Node], variable: VariableId) -> bool {
+    any(nodes, |op| matches!(op, Op::Let { to, .. } | Op::Copy { to, .. } if *to == variable))
+}
