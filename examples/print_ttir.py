@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Print the TTIR of every example and fixture. Needs triton 3.6.0; no GPU and no torch.
+"""Print the TTIR of every example and fixture. Needs triton 3.6.0, or with --into 3.6 to 3.9; no GPU and no torch.
 
 python examples/print_ttir.py                    write every file
 python examples/print_ttir.py gemm_tma swiglu    write these
 python examples/print_ttir.py --check            compare with the files; exit 1 on a difference
 python examples/print_ttir.py --list             list the names
+python examples/print_ttir.py --into DIR         write every file there instead, with whichever Triton is installed
 python examples/print_ttir.py --cubin            also compile each file down to a cubin for sm_90
 """
 
@@ -22,16 +23,12 @@ try:
 except ImportError:
     sys.exit("print_ttir needs triton: pip install -r examples/requirements.txt")
 
-TRITON_VERSION = "3.6.0"
-assert triton.__version__ == TRITON_VERSION, (
-    f"the TTIR files belong to triton {TRITON_VERSION}, but this is triton {triton.__version__}: "
-    "pip install -r examples/requirements.txt"
-)
-
 from triton._C.libtriton import ir  # noqa: E402
 from triton.backends.compiler import GPUTarget, Language  # noqa: E402
 from triton.compiler import ASTSource, make_backend  # noqa: E402
 
+TRITON_VERSION = "3.6.0"
+"""The version that the files belong to."""
 EXAMPLES = Path(__file__).resolve().parent
 TARGET = GPUTarget("cuda", 90, 32)
 
@@ -328,6 +325,8 @@ def tables():
     )
 
 
+LOOPS = ("persistent", "carrying", "deep", "returning", "clearing", "dependent", "chosen", "adding", "recurrent", "branching")
+
 VARIANTS = [
     gemm_tma(),
     gemm_tma("gemm_tma_n256", columns=256),
@@ -385,7 +384,7 @@ VARIANTS = [
     moving_pointers("product_moving_pointers", False),
     moving_pointers("product_wrapped_pointers", True),
     *(control_flow(kernel) for kernel in ("early_return", "nested", "while_loop", "regions")),
-    *[pointers(kernel, module="loops", BLOCK=64) for kernel in ("persistent", "carrying", "deep", "returning", "recurrent", "branching")],
+    *[pointers(kernel, module="loops", BLOCK=64) for kernel in LOOPS],
     tables(),
     pointers("turned", BLOCK=64),
     pointers("strided", divisible=(), scalars=("n", "stride"), BLOCK=128),
@@ -487,10 +486,16 @@ def main():
     parser = argparse.ArgumentParser(description="Print the TTIR of the examples and fixtures.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="what to print; everything when left out")
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when a file differs")
+    parser.add_argument("--into", metavar="DIR", type=Path, help="write there, with whichever Triton is installed")
     parser.add_argument("--list", action="store_true", help="list the names and stop")
     parser.add_argument("--cubin", action="store_true", help="also compile each file down to a cubin")
     arguments = parser.parse_args()
 
+    if not arguments.into and triton.__version__ != TRITON_VERSION:
+        sys.exit(
+            f"the TTIR files belong to triton {TRITON_VERSION}, but this is triton {triton.__version__}: "
+            "pip install -r examples/requirements.txt"
+        )
     by_name = {variant.name: variant for variant in VARIANTS}
     if unknown := [name for name in arguments.names if name not in by_name]:
         parser.error(f"no such name: {', '.join(unknown)}; --list shows them")
@@ -507,8 +512,10 @@ def main():
             differs |= bool(diff)
             sys.stdout.write(diff)
         else:
-            variant.path.write_text(text)
-            print(f"wrote {variant.path.relative_to(EXAMPLES.parent).as_posix()}")
+            path = variant.path if arguments.into is None else arguments.into / variant.path.relative_to(EXAMPLES)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+            print(f"wrote {path.relative_to(EXAMPLES.parent).as_posix() if arguments.into is None else path}")
         if arguments.cubin:
             compiled = triton.compile(
                 str(variant.path), target=TARGET, options={"num_warps": 8, "num_stages": 2}

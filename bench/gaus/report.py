@@ -102,7 +102,7 @@ def setting(options: argparse.Namespace, rows: list[dict], left_out: int) -> lis
         f"- versions: {twill} ({options.revision or revision('crates', 'Cargo.lock')}), OR-Tools {version}, Python {platform.python_version()}",
         f"- {len(rows)} answers{f', {left_out} left for another run' if left_out else ''}; limits of"
         f" {', '.join(f'{limit:g}' for limit in sorted({row['limit'] for row in rows}))} s by part and size",
-        "- wall clock: ours is given to the search; reading, bound, replay and writing come on top and are in *s*. CP-SAT: one thread, every"
+        "- wall clock: ours is for the whole command but writing; what it took is in *s*. CP-SAT: one thread, every"
         " variable hinted from the list schedule, its limit for the solver alone; reading and building the model come on top.",
         "- *spans*: least communication, or least sum of lifetimes, exactly, by difference constraints; peaks fall out.",
         f"- seeds: ours is the median of up to {options.seeds}, with least and greatest; peers run once.",

@@ -6,9 +6,12 @@ Importing this costs neither Triton nor torch; the calls that need them import t
 from __future__ import annotations
 
 from ._twill import __version__
+from .activation import KernelStatus, StatusReport, install, status, uninstall
 from .cache import CacheInfo, cache_info, clear_cache
+from .comparing import Comparison, compare
 from .decorator import jit
 from .errors import BudgetError, InfeasibleError, InputError, MissingError, OptionError, TwillError, TwillWarning
+from .example import example
 from .fitting import Fit, fit, prune_configs
 from .graph import Graph
 from .jit_kernel import JitKernel
@@ -23,12 +26,14 @@ __all__ = [
     "Alternatives",
     "BudgetError",
     "CacheInfo",
+    "Comparison",
     "Explanation",
     "Fit",
     "Graph",
     "InfeasibleError",
     "InputError",
     "JitKernel",
+    "KernelStatus",
     "LargeSchedule",
     "LoopSchedule",
     "Machine",
@@ -36,6 +41,7 @@ __all__ = [
     "OptionError",
     "Schedule",
     "ScheduledKernel",
+    "StatusReport",
     "Sweep",
     "TwillError",
     "TwillWarning",
@@ -43,12 +49,17 @@ __all__ = [
     "alternatives",
     "cache_info",
     "clear_cache",
+    "compare",
     "custom_op",
+    "example",
     "fit",
     "gaus",
+    "install",
     "jit",
     "machines",
     "prune_configs",
     "schedule",
+    "status",
     "sweep",
+    "uninstall",
 ]

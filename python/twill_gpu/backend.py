@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
 import itertools
 import json
@@ -15,9 +14,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from . import _twill
+from .ending import at_end
 from .errors import TwillError
 from .machine import Machine
 from .options import checked
+from .toolchain import described
 
 TIME_LIMIT = 60
 """Seconds after which a search ends with the best schedule known, unless options say otherwise."""
@@ -33,13 +34,24 @@ def compile_kernel(ttir: str, name: str, machine: str | os.PathLike[str] | Machi
     """
     request = question("kernel", name, ttir, machine, {"time_limit": TIME_LIMIT, **options})
     try:
-        kernel = json.loads(_twill.compile(request, sys.executable, command(), toolchain()))
+        kernel = _twill.compile(request, sys.executable, command(), toolchain())
     except TwillError as error:
         # Lines of the TTIR mean nothing to the author of the Python.
         raise type(error)(re.sub(rf"^{re.escape(name)}(:\d+)*: ", "", str(error)), error.place) from None
-    place = folder() / f"{next(_numbers)}-{re.sub(r'[^A-Za-z0-9_]', '_', name)[:100]}"
+    return written(kernel, folder() / f"{next(_numbers)}-{re.sub(r'[^A-Za-z0-9_]', '_', name)[:100]}")
+
+
+def cached_kernel(ttir: str, name: str, machine: str | os.PathLike[str] | Machine | None, options: Mapping[str, object]) -> Path | None:
+    """As `compile_kernel`, of what the cache on disk holds; None where it would have to be made."""
+    request = question("kernel", name, ttir, machine, {"time_limit": TIME_LIMIT, **options})
+    kernel = _twill.cached(request, sys.executable, command(), toolchain())
+    return None if kernel is None else written(kernel, folder() / f"{next(_numbers)}-cached")
+
+
+def written(kernel: str, place: Path) -> Path:
+    """A new folder with the files of a kernel, which is given as JSON."""
     place.mkdir()
-    for file, text in kernel["files"].items():
+    for file, text in json.loads(kernel)["files"].items():
         (place / file).write_text(text, encoding="utf-8")
     return place
 
@@ -61,25 +73,18 @@ def command() -> str:
 @functools.cache
 def toolchain() -> str:
     """Everything that machine code depends on besides the kernel."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    def installed(package: str) -> str:
-        try:
-            return version(package)
-        except PackageNotFoundError:
-            return "none"
-
-    triton, nvrtc = installed("triton"), installed("nvidia-cuda-nvrtc")
-    return f"triton {triton}, ptxas {os.environ.get('TRITON_PTXAS_PATH', '')}, NVRTC {nvrtc}"
+    return described()
 
 
 def folder() -> Path:
-    """A folder of this process for kernels, removed when it ends."""
+    """A folder of this process for kernels, removed when it ends. A forked child has one of its own."""
     global _folder
-    if _folder is None:
-        _folder = Path(tempfile.mkdtemp(prefix="twill-"))
-        atexit.register(shutil.rmtree, _folder, ignore_errors=True)
-    return _folder
+    if _folder is None or _folder[0] != os.getpid():
+        made = Path(tempfile.mkdtemp(prefix="twill-"))
+        _folder = os.getpid(), made
+        at_end(lambda: shutil.rmtree(made, ignore_errors=True))
+    return _folder[1]
 
 
-_folder: Path | None = None
+_folder: tuple[int, Path] | None = None
+"""Of which process, and where."""

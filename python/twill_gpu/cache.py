@@ -29,5 +29,8 @@ def cache_info() -> CacheInfo:
 
 
 def clear_cache() -> None:
-    """Throws away all that the cache holds."""
+    """Throws away all that the cache holds, and what `twill_gpu.install` found out about other people's kernels."""
+    from .activation.records import Records
+
     _twill.cache_clear()
+    Records().clear()

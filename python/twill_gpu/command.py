@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pathlib
 import signal
 import sys
 
@@ -14,10 +16,19 @@ def main() -> int:
         from .sweeping.command import main as sweep
 
         return sweep(sys.argv[2:])
+    if sys.argv[1:2] == ["collect"]:
+        from .collecting.command import main as collect
+
+        return collect(sys.argv[2:])
     if sys.argv[1:3] == ["machine", "calibrate"]:
         from .calibration.command import main as calibrate
 
         return calibrate(sys.argv[3:])
+    # Python source is read by this Python, which has the package.
+    os.environ.setdefault("TWILL_PYTHON", sys.executable)
+    playground = pathlib.Path(__file__).with_name("playground.html")
+    if playground.is_file():
+        os.environ.setdefault("TWILL_PLAYGROUND", str(playground))
     # The command handles Ctrl-C by itself, and a closed pipe ends it quietly.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     return _twill.run_command(["twill", *sys.argv[1:]])

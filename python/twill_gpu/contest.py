@@ -1,21 +1,31 @@
 """Which of two kernels is faster for a grid and sizes, Twill's or stock Triton's: by the times of a program's own launches.
 
 No launch is made twice, since a kernel may change what it reads: launches alternate until each side has its samples, and
-the faster one has all that follow.
+the faster one has all that follow. One side is the incumbent: it has the launches before, and the other one has to be
+faster beyond doubt.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
 import sys
+import threading
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-SAMPLES = 5
+SAMPLES = 6
 """Launches of each side that are timed, after a first that is not: it may compile and load."""
-MARGIN = 0.01
-"""The part of Twill's time by which stock Triton must be faster. A choice: less than runs of one kernel differ by."""
+GAIN = 0.02
+"""The part by which the challenger must be faster than the incumbent, at the lower bound of its speed-up."""
+ERRORS = 2.0
+"""Standard errors between a speed-up and its lower bound: 97.7 % of a normal distribution lie above."""
+FAR = 1.5
+"""A challenger that takes so many times the incumbent's time has lost before it has all its samples."""
+SPIN = 200_000
+"""Cycles that an idle stream waits before a timed launch, some 0.1 ms: otherwise its time would be that of the CPU's launch."""
+SPIN_MILLISECONDS = 0.12
 
 
 class Side(Enum):
@@ -23,6 +33,11 @@ class Side(Enum):
 
     TWILL = "twill"
     STOCK = "stock"
+
+    @property
+    def other(self) -> Side:
+        """The other side."""
+        return Side.STOCK if self is Side.TWILL else Side.TWILL
 
 
 class Event(Protocol):
@@ -33,64 +48,156 @@ class Event(Protocol):
     def elapsed_time(self, end: Any) -> float: ...
 
 
-class Contest:
-    """A contest for launches that are alike; until it is settled, `turn` says who is next."""
+class Gpu(NamedTuple):
+    """What a contest needs of torch."""
 
-    def __init__(self, event: Callable[[], Event], is_capturing: Callable[[], bool]):
-        self._event, self._is_capturing = event, is_capturing
+    event: Callable[[], Event]
+    is_capturing: Callable[[], bool]
+    """Whether launches go into a CUDA graph."""
+    wait_if_idle: Callable[[], object]
+    """Has a stream without work wait for about as long as the CPU takes to launch a kernel."""
+
+
+class Contest:
+    """A contest for launches that are alike; until it is settled, `turn` says who is next.
+
+    share: the part of the time of all launches so far that trials may cost; None for no limit.
+    """
+
+    def __init__(self, gpu: Gpu, incumbent: Side = Side.TWILL, share: float | None = None):
+        self._gpu, self._share = gpu, share
+        self.incumbent = incumbent
+        self._lock = threading.Lock()
         self._launched = 0
+        self._sides = {side: 0 for side in Side}
+        """Launches of each side that count as trials."""
         self._pending: list[tuple[Side, Event, Event]] = []
+        self._times: dict[Side, list[float]] = {side: [] for side in Side}
         self.milliseconds: dict[Side, float] = {}
         """Medians, once it is settled."""
         self.winner: Side | None = None
 
+    @classmethod
+    def settled(cls, gpu: Gpu, winner: Side, milliseconds: dict[Side, float]) -> Contest:
+        """A contest that was settled before."""
+        contest = cls(gpu)
+        contest.winner, contest.milliseconds = winner, dict(milliseconds)
+        return contest
+
     def turn(self) -> Side:
-        """The side that has the next launch; Twill's into a CUDA graph, where none can be timed."""
+        """The side that has the next launch; the incumbent's into a CUDA graph, where none can be timed."""
         if self.winner is not None:
             return self.winner
-        if self._is_capturing():
-            return Side.TWILL
-        if self._launched >= 2 * (SAMPLES + 1):
-            self._settle()
-        return self.winner or (Side.TWILL if self._launched % 2 == 0 or self._is_over() else Side.STOCK)
+        # Another thread may be at it; and what a stream says of itself may be refused while another one is captured.
+        if self._gpu.is_capturing() or not self._lock.acquire(blocking=False):
+            return self.incumbent
+        try:
+            self._collect()
+            if self.winner is not None:
+                return self.winner
+            is_ahead = self._sides[self.incumbent] > self._sides[self.incumbent.other]
+            return self.incumbent.other if is_ahead and not self._is_over() and self._may_try() else self.incumbent
+        except Exception:
+            return self.incumbent
+        finally:
+            self._lock.release()
 
     def launch(self, side: Side, launch: Callable[[], object]) -> object:
-        """Launches, and records the time unless the contest is over."""
-        if self._is_over() or self._is_capturing():
-            return launch()
-        before, after = self._event(), self._event()
-        before.record()
-        result = launch()
-        after.record()
-        # A launch that fails is none.
+        """Launches, and records the time unless there are enough of them."""
         self._launched += 1
-        if self._launched > 2:
-            self._pending.append((side, before, after))
+        is_early = self._sides[side] > self._sides[side.other]
+        if self._is_over() or is_early or self._gpu.is_capturing():
+            return launch()
+        if self._sides[side] == 0:
+            result = launch()
+            self._sides[side] += 1
+            return result
+        try:
+            self._gpu.wait_if_idle()
+            before, after = self._gpu.event(), self._gpu.event()
+            before.record()
+        except Exception:
+            return launch()
+        # A launch that fails is none.
+        result = launch()
+        self._sides[side] += 1
+        try:
+            after.record()
+        except Exception:
+            return result
+        self._pending.append((side, before, after))
         return result
 
     def forfeit(self, side: Side) -> None:
         """One side cannot launch: the other one has it."""
-        self.winner = Side.TWILL if side is Side.STOCK else Side.STOCK
-        self._pending.clear()
+        self.winner = side.other
+
+    @property
+    def cost(self) -> float:
+        """Milliseconds that trials took more than the incumbent's launches would have."""
+        usual = statistics.median(self._times[self.incumbent] or [0.0])
+        slower = sum(max(0.0, time - usual) for time in self._times[self.incumbent.other])
+        return slower + SPIN_MILLISECONDS * sum(map(len, self._times.values()))
+
+    def _may_try(self) -> bool:
+        if self._share is None or not self._times[self.incumbent]:
+            return True
+        usual = statistics.median(self._times[self.incumbent])
+        return self.cost + SPIN_MILLISECONDS <= self._share * usual * self._launched
 
     def _is_over(self) -> bool:
-        return self.winner is not None or self._launched >= 2 * (SAMPLES + 1)
+        return self.winner is not None or min(self._sides.values()) > SAMPLES
+
+    def _collect(self) -> None:
+        """Takes the times of launches that have ended; nobody waits for them."""
+        while self._pending and self._pending[0][2].query():
+            side, before, after = self._pending.pop(0)
+            self._times[side].append(before.elapsed_time(after))
+        usual, others = self._times[self.incumbent], self._times[self.incumbent.other]
+        if min(len(usual), len(others)) >= SAMPLES or (len(usual) > 1 and len(others) > 1 and min(others) > FAR * max(usual)):
+            self._settle()
 
     def _settle(self) -> None:
-        if not all(after.query() for _, _, after in self._pending):
-            return
-        times: dict[Side, list[float]] = {side: [] for side in Side}
-        for side, before, after in self._pending:
-            times[side].append(before.elapsed_time(after))
         self._pending.clear()
-        self.milliseconds = {side: statistics.median(of) for side, of in times.items()}
-        ours, stock = self.milliseconds[Side.TWILL], self.milliseconds[Side.STOCK]
-        self.winner = Side.STOCK if stock < ours * (1 - MARGIN) else Side.TWILL
+        self.milliseconds = {side: statistics.median(of) for side, of in self._times.items()}
+        challenger = self.incumbent.other
+        bound = lower_bound(self._times[self.incumbent], self._times[challenger])
+        self.winner = challenger if bound > 1 + GAIN else self.incumbent
+        # Thousands of contests are kept.
+        self._times = {side: [time] for side, time in self.milliseconds.items()}
 
 
-def begin() -> Contest | None:
-    """A contest on the GPU in use; None where nothing can be timed."""
+def lower_bound(usual: list[float], others: list[float]) -> float:
+    """The lower bound of the speed-up of the others: the ratio of medians, less its standard errors.
+
+    A median's is 1.2533 σ / √n for a normal distribution, whose σ is 1.4826 times the median deviation from the median.
+    """
+
+    def error(times: list[float]) -> float:
+        middle = statistics.median(times)
+        deviation = statistics.median(abs(time - middle) for time in times)
+        return 1.4826 * 1.2533 * deviation / middle / math.sqrt(len(times)) if middle else 0.0
+
+    middle = statistics.median(others)
+    if not middle:
+        return 1.0
+    return statistics.median(usual) / middle * math.exp(-ERRORS * math.hypot(error(usual), error(others)))
+
+
+def gpu() -> Gpu | None:
+    """The GPU in use as torch knows it; None where nothing can be timed."""
     cuda = getattr(sys.modules.get("torch"), "cuda", None)
     if cuda is None or not hasattr(cuda, "Event") or not hasattr(cuda, "is_current_stream_capturing"):
         return None
-    return Contest(lambda: cuda.Event(enable_timing=True), cuda.is_current_stream_capturing)
+
+    def wait_if_idle() -> None:
+        if hasattr(cuda, "_sleep") and cuda.current_stream().query():
+            cuda._sleep(SPIN)
+
+    return Gpu(lambda: cuda.Event(enable_timing=True), cuda.is_current_stream_capturing, wait_if_idle)
+
+
+def begin() -> Contest | None:
+    """A contest on the GPU in use, Twill's kernel the incumbent; None where nothing can be timed."""
+    found = gpu()
+    return None if found is None else Contest(found)

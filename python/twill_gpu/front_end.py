@@ -12,7 +12,8 @@ from triton.backends.compiler import GPUTarget, Language
 from triton.compiler import ASTSource, make_backend
 from triton.compiler.compiler import filter_traceback
 from triton.runtime.driver import driver
-from triton.runtime.jit import JITFunction, create_function_from_signature, get_jit_fn_file_line
+from triton import knobs
+from triton.runtime.jit import JITFunction, create_function_from_signature
 
 from .errors import InputError, TwillError
 from .machine import Machine
@@ -96,14 +97,22 @@ def ttir_of(function: Any, signature: Any, constexprs: Mapping[str, object], mac
         types[name] = kind if name in types else "constexpr"
     target, backend, _ = offline(function, machine_name(machine))
     kinds = {name: types[name] for name in function.arg_names}
-    found = Specialisation(backend.parse_options({}), kinds, dict(constexprs), attributes)
+    # The default, of which Triton 3.9 warns where it is not told.
+    options = backend.parse_options({"enable_fp_fusion": knobs.language.default_fp_fusion})
+    found = Specialisation(options, kinds, dict(constexprs), attributes)
     try:
         return function.__name__, make_ttir(function, target, backend, found)
     except Exception as error:
         # Triton has many ways to say that a type or a value does not go with the kernel.
-        path, line = get_jit_fn_file_line(function)
+        path, line = place_of(function)
         why = f"{type(error).__name__}: {error}"
         raise InputError(f"{function.__name__}: Triton makes no TTIR of it for these types and values: {why}", (path, line)) from error
+
+
+def place_of(function: Any) -> tuple[str, int]:
+    """File and line of the `def` of a Triton function."""
+    above = (number for number, line in enumerate(function.raw_src) if line.strip().startswith("def "))
+    return function.fn.__code__.co_filename, function.starting_line_number + next(above, 0)
 
 
 def machine_name(machine: str | os.PathLike[str] | Machine | None) -> str:

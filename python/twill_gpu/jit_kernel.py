@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import threading
 import warnings
@@ -20,12 +21,14 @@ if TYPE_CHECKING:
 
 ON_FAILURE = ("stock", "error")
 """The behaviour where Twill makes no kernel."""
-STOCK_ONLY = ("instrumentation_mode", "ir_override", "launch_cooperative_grid", "launch_pdl")
+STOCK_ONLY = ("instrumentation_mode", "ir_override", "launch_cooperative_grid")
 """Options of a launch that only stock Triton can do."""
 
 REMEMBERED = 1024
 """Contests that are kept for a device."""
 
+OWN = "_twill_has_its_own_launches"
+"""Marks a Triton function that a `JitKernel` stands for."""
 _ABSENT = object()
 
 
@@ -49,6 +52,8 @@ class JitKernel:
     ):
         self._triton = needs.triton("JitKernel")
         self._function = function
+        # `twill_gpu.install` has nothing to add.
+        function.__dict__[OWN] = True
         self.machine, self.on_failure, self.options = machine, on_failure, dict(options)
         self._devices: dict[int | None, _Device] = {}
         self._made: dict[tuple[str, str | os.PathLike[str] | Machine, int], ScheduledKernel] = {}
@@ -56,6 +61,8 @@ class JitKernel:
         self._lock = threading.RLock()
         self.__name__, self.__qualname__ = function.__name__, function.__qualname__
         self.__module__, self.__doc__ = function.__module__, function.__doc__
+        # Triton 3.8 hashes those of an aggregate.
+        self.__dict__["__annotations__"] = {}
 
     # --------------------------------------------------------------------------------------------- as a JITFunction
     def __getattr__(self, name: str) -> object:
@@ -82,6 +89,13 @@ class JitKernel:
         """The part of an aggregate that Triton hashes: the function, whose globals it knows once that is hashed itself."""
         self._function.cache_key  # noqa: B018
         return [self._function]
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """The function's, and what Triton's compiler hands to a builtin: since 3.7 it reads here what that takes."""
+        own: inspect.Signature = self._function.signature
+        more = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in ("_semantic", "_generator")]
+        return own.replace(parameters=[*own.parameters.values(), *more])
 
     def __call__(self, *args: object, _semantic: Any = None, _generator: Any = None, **named: object) -> object:
         """A call from inside another kernel, in which Triton's compiler generates the code of `fn`."""
@@ -137,7 +151,7 @@ class JitKernel:
                 plan, varying = kernel.plan(bound, grid)
             except (kernel.refused, triton.OutOfResources) as error:
                 return self._refused(here, kernel, error, args, grid, named)
-        contested = None if plan is None or self.on_failure == "error" else here.contest(plan)
+        contested = None if plan is None or self.on_failure == "error" else here.contest(plan, kernel.magnitudes(varying))
         if contested is not None and contested.turn() is Side.STOCK:
             try:
                 return contested.launch(Side.STOCK, partial(function.run, *args, grid=grid, warmup=False, **named))
@@ -254,16 +268,22 @@ class JitKernel:
             self._warn(why)
         return self._stock(here, why, args, grid, False, named)
 
+    def _place(self) -> tuple[str, int]:
+        """File and line of its Python."""
+        from . import front_end
+
+        return front_end.place_of(self._function)
+
     def _failed(self, error: Exception) -> TwillError:
         """The error that names the kernel and the place of its source."""
-        path, line = self._triton.runtime.jit.get_jit_fn_file_line(self._function)
+        path, line = self._place()
         kind = type(error) if isinstance(error, TwillError) else TwillError
         failed = kind(f"{self.__name__} ({path}:{line}): {error}", getattr(error, "place", None))
         failed.__cause__ = error.with_traceback(None)
         return failed
 
     def _warn(self, why: TwillError) -> None:
-        path, line = self._triton.runtime.jit.get_jit_fn_file_line(self._function)
+        path, line = self._place()
         text = (
             f"{why}. Stock Triton runs it instead. "
             'Use @triton.jit to say that this is meant, on_failure="error" to make it an error'
@@ -281,10 +301,11 @@ class _Device:
         self.contests: dict[Any, Contest | None] = {}
         """By plan: a kernel, a grid and sizes."""
 
-    def contest(self, plan: Any) -> Contest | None:
-        """The contest for launches by a plan; None where nothing can be timed."""
-        if plan not in self.contests:
+    def contest(self, plan: Any, magnitudes: tuple[int, ...]) -> Contest | None:
+        """The contest for launches by a plan on whole numbers of these magnitudes; None where nothing can be timed."""
+        key = plan, magnitudes
+        if key not in self.contests:
             if len(self.contests) >= REMEMBERED:
                 self.contests.clear()
-            self.contests[plan] = contest.begin()
-        return self.contests[plan]
+            self.contests[key] = contest.begin()
+        return self.contests[key]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from . import _twill
+from . import _twill, widget
 from .graph import Graph
 from .keywords import spelled
 from .options import checked, known
@@ -60,6 +60,9 @@ class LargeSchedule:
     def to_json(self) -> str:
         """Its file, which `twill check` replays."""
         return self._text
+
+    def _repr_html_(self) -> str | None:
+        return None if self._file is None else widget.page(self._text, "large graph")
 
     def __repr__(self) -> str:
         kind = self.summary["objective"]["kind"]

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import importlib
+import re
 from types import ModuleType
 
 from .errors import MissingError
 
-TRITON = "3.6"
-"""The version that kernels are generated for."""
-INSTALL_TRITON = f"pip install 'triton=={TRITON}.0', or with torch: pip install 'twill-gpu[run]'"
-INSTALL_TORCH = "pip install torch, or with Triton: pip install 'twill-gpu[run]'"
+FIRST_TRITON, LAST_TRITON = (3, 6), (3, 9)
+"""The versions that kernels are generated for."""
+TRITON = "3.6 to 3.9"
+"""The same in words."""
+TRITON_REQUIREMENT = "triton>=3.6,<3.10"
+INSTALL_TRITON = f"pip install 'twill-gpu[gluon]', or without torch: pip install '{TRITON_REQUIREMENT}'"
+INSTALL_TORCH = "pip install 'twill-gpu[gluon]'"
 
 
 def triton(who: str) -> ModuleType:
-    """Triton. Raises `MissingError` where it is not installed, or in another version."""
+    """Triton. Raises `MissingError` where it is not installed, or in a version that kernels are not generated for."""
     module = _imported("triton", f"{who} needs Triton {TRITON}", INSTALL_TRITON)
     version = str(getattr(module, "__version__", "unknown"))
-    if version != TRITON and not version.startswith(f"{TRITON}."):
+    numbers = re.match(r"(\d+)\.(\d+)(?!\d)", version)
+    if numbers is None or not FIRST_TRITON <= (int(numbers[1]), int(numbers[2])) <= LAST_TRITON:
         raise MissingError(f"{who} needs Triton {TRITON}, but {version} is installed: {INSTALL_TRITON}")
     return module
 

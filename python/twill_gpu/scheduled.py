@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
+import linecache
 import os
+import re
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
+from . import widget
 from .errors import TwillError
 from .machine import Machine
 
@@ -27,8 +34,9 @@ class ScheduledKernel:
         self.ttir = ttir
         """Its source."""
         self.machine = machine
-        self._module = load(self.folder / "launch.py")
-        self._kernel = self._module.load(self.folder)
+        self._module = launcher(self.folder)
+        with without_bytecode():
+            self._kernel = self._module.load(self.folder)
         self.metadata: dict[str, Any] = json.loads((self.folder / "kernel.json").read_text(encoding="utf-8"))
         """The contents of kernel.json."""
         self.name: str = self.metadata["name"]
@@ -38,6 +46,10 @@ class ScheduledKernel:
         """Launches it on values by their parameters' names and a grid, on the current stream."""
         self.plan = self._kernel.plan
         """Checks the arguments of `launch`; what is left to do."""
+        self.is_planned = self._kernel.is_planned
+        """Whether a launch on such arguments has nothing left to make or load."""
+        self.magnitudes = self._kernel.magnitudes
+        """Bits of the whole numbers that a plan leaves open."""
         self.refused: type[Exception] = self._module.Refused
         """The error of both for arguments that the Triton kernel may take, but not this one."""
 
@@ -53,7 +65,7 @@ class ScheduledKernel:
 
     @property
     def info(self) -> dict[str, Any]:
-        """Name, interval (`ii`, cycles), stages, status; registers and spills once it was used."""
+        """Name, interval (`ii`, cycles), stages, status; registers, spills and its assembler once it was used."""
         return dict(self._kernel.info)
 
     @cached_property
@@ -85,6 +97,25 @@ class ScheduledKernel:
         if other:
             raise TwillError(f"parameters of the TTIR are not those of the Python function: {', '.join(other)}")
 
+    def shed(self) -> None:
+        """Lets go of texts that a launch does not need: sources in Python's own cache, and all but the machine code in `asm`."""
+        linecache.cache.pop(str(self.folder / "kernel.py"), None)
+        forms: dict[str, object] = self.compile().asm
+        for form in [form for form, text in forms.items() if isinstance(text, str)]:
+            del forms[form]
+
+    def forget(self) -> None:
+        """Lets go of what Python keeps of its files. A launch that is under way is not disturbed."""
+        self.shed()
+        sys.modules.pop("twill_kernel_" + re.sub(r"\W", "_", str(self.folder.resolve())), None)
+
+    def _repr_html_(self) -> str | None:
+        """The page of its schedule, as `schedule.json` has it."""
+        try:
+            return widget.page((self.folder / "schedule.json").read_text(encoding="utf-8"), self.name)
+        except OSError:
+            return None
+
     def __repr__(self) -> str:
         schedule = self.metadata.get("schedule", {})
         return f"ScheduledKernel({self.name} for {self.architecture}, I = {schedule.get('interval')}, {self.folder})"
@@ -95,6 +126,21 @@ def language_of(metadata: dict[str, Any]) -> str:
     return str(metadata.get("language", "gluon"))
 
 
+def launcher(folder: Path) -> Any:
+    """launch.py of a kernel's folder. Kernels whose files are the same but for the kernel itself share one."""
+    texts = hashlib.sha256()
+    for path in sorted(folder.glob("*.py")):
+        if path.name != SOURCES["gluon"]:
+            texts.update(path.read_bytes() + b"\0")
+    key = texts.digest()
+    if key not in _launchers:
+        _launchers[key] = load(folder / "launch.py")
+    return _launchers[key]
+
+
+_launchers: dict[bytes, Any] = {}
+
+
 def load(path: Path) -> Any:
     """A Python file as a module of its own; kernels live side by side."""
     name = "twill_launch_" + "".join(c if c.isalnum() else "_" for c in str(path))
@@ -102,10 +148,43 @@ def load(path: Path) -> Any:
     assert spec and spec.loader, "it ends in .py"
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    # The folder may be in a cache that is checked, or that others read.
-    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
-    try:
+    with without_bytecode():
         spec.loader.exec_module(module)
-    finally:
-        sys.dont_write_bytecode = writes
     return module
+
+
+@contextmanager
+def without_bytecode() -> Iterator[None]:
+    """Has Python write no bytecode: a kernel's folder may be in a cache that is checked, or that others read.
+
+    The switch is the process's, and several threads may load kernels: the last one puts it back.
+    """
+    global _loading, _wrote_none
+    with _lock:
+        if _loading == 0:
+            _wrote_none, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+        _loading += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _loading -= 1
+            if _loading == 0:
+                sys.dont_write_bytecode = _wrote_none
+
+
+def _forked() -> None:
+    """In a forked child, which has none of the threads that load kernels in its parent."""
+    global _lock, _loading
+    _lock = threading.Lock()
+    if _loading:
+        _loading, sys.dont_write_bytecode = 0, _wrote_none
+
+
+_lock = threading.Lock()
+_loading = 0
+"""Loads under way."""
+_wrote_none = sys.dont_write_bytecode
+"""What the switch was before them."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
-from . import _twill, needs
+from . import _twill, needs, widget
 from .backend import toolchain
 from .errors import BudgetError, InfeasibleError
 from .graph import Graph
@@ -129,6 +129,13 @@ class LoopSchedule:
 
     def _repr_svg_(self) -> str | None:
         return self.svg()
+
+    def _repr_html_(self) -> str | None:
+        return widget.page(self._text, self.name) if self._has_schedule else None
+
+    @property
+    def _has_schedule(self) -> bool:
+        return self._file.get("initiation_interval") is not None
 
     def __repr__(self) -> str:
         return f"LoopSchedule({self.name!r}, I = {self._file.get('initiation_interval')}, {self.status})"
@@ -276,7 +283,13 @@ class Schedule:
             file.write(self.to_json() + "\n")
 
     def _repr_svg_(self) -> str | None:
+        """For what shows no frames, such as GitHub and printed notebooks."""
         return self.svg()
+
+    def _repr_html_(self) -> str | None:
+        if not all(one._has_schedule for one in self.loops):
+            return None
+        return widget.page(self.to_json(), " and ".join(one.name for one in self.loops))
 
     def __str__(self) -> str:
         return self.timeline()

@@ -38,7 +38,7 @@ HOSTILE = [
 
 def twill() -> str:
     """The command: TWILL, or what cargo built."""
-    named = os.environ.get("TWILL")
+    named = os.environ.get("TWILL_COMMAND")
     if named:
         return named
     built = [ROOT / "target" / profile / "twill" for profile in ("release", "debug")]

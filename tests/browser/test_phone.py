@@ -88,40 +88,40 @@ SHADOW = """frame => getComputedStyle(frame, "::after").boxShadow.match(/inset/g
   getComputedStyle(frame, "::after").boxShadow.match(/rgba?\\([^)]*0\\) 0px 0px 0px 0px inset/g) ?? []).length"""
 
 
-def edges(page: Page) -> tuple[list[str], int]:
-    """The edges of the table of operations beyond which there is more, and how many have a shadow."""
+def edges_are(page: Page, *edges: str) -> None:
+    """The edges of the table of operations beyond which there is more have a shadow, and no others."""
     frame = page.locator("#operations-0 .scroll-frame")
-    return (frame.get_attribute("data-more") or "").split(), frame.evaluate(SHADOW)
+    expect(frame).to_have_attribute("data-more", " ".join(edges))
+    # The style follows the attribute.
+    assert frame.evaluate(SHADOW) == len(edges)
 
 
-def scrolled(page: Page, left: str, top: str) -> None:
+def scroll(page: Page, left: str, top: str) -> None:
     page.locator("#operations-0 .scroll").evaluate(f"pane => pane.scrollTo({left}, {top})")
-    page.wait_for_timeout(200)
 
 
 def test_tables_show_that_they_scroll(phone):
     phone.locator("#operations-0").scroll_into_view_if_needed()
-    expect(phone.locator("#operations-0 .scroll-frame")).to_have_attribute("data-more", "right down")
-    assert edges(phone) == (["right", "down"], 2)
-    scrolled(phone, "60", "60")
-    assert edges(phone) == (["left", "right", "up", "down"], 4)
-    scrolled(phone, "pane.scrollWidth", "pane.scrollHeight")
-    assert edges(phone) == (["left", "up"], 2)
+    edges_are(phone, "right", "down")
+    scroll(phone, "60", "60")
+    edges_are(phone, "left", "right", "up", "down")
+    scroll(phone, "pane.scrollWidth", "pane.scrollHeight")
+    edges_are(phone, "left", "up")
 
 
 def test_a_table_that_is_there_whole_has_no_shadow(phone, forward, show):
     phone.locator("#solved-0").scroll_into_view_if_needed()
-    phone.wait_for_timeout(200)
+    # Sizes are known once another table has its edges.
+    edges_are(phone, "right", "down")
     assert phone.locator("#solved-0 .scroll-frame").first.get_attribute("data-more") == ""
     desk = show(forward)
     desk.locator("#operations-0").scroll_into_view_if_needed()
-    desk.wait_for_timeout(200)
-    assert "right" not in edges(desk)[0]
+    edges_are(desk, "down")
 
 
 def test_the_list_of_parts_shows_that_it_scrolls(phone):
     nav = phone.locator("nav")
-    assert nav.get_attribute("data-more") == "right"
+    expect(nav).to_have_attribute("data-more", "right")
     assert "gradient" in nav.evaluate("nav => getComputedStyle(nav).maskImage")
     nav.evaluate("nav => nav.scrollTo(nav.scrollWidth, 0)")
     expect(nav).to_have_attribute("data-more", "left")

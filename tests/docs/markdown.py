@@ -12,7 +12,10 @@ REPORTS = sorted((ROOT / "docs" / "reports").glob("*.md"))
 CHAPTERS = sorted([*(ROOT / "docs").glob("*.md"), *REPORTS])
 """The chapters of the book, with its table of contents."""
 
-PAGES = [*CHAPTERS, ROOT / "README.md", ROOT / "examples" / "README.md", ROOT / "bench" / "README.md"]
+FRONT = [ROOT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING", "SECURITY")]
+"""What people read first."""
+
+PAGES = [*CHAPTERS, *FRONT, ROOT / "examples" / "README.md", ROOT / "bench" / "README.md"]
 """Everything whose links are checked."""
 
 FENCE = re.compile(r"^```(?P<language>\S*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -16,7 +16,10 @@ SECONDS = 120
 KERNELS = {"kernel.ttir": "attention_forward.ttir", "causal.ttir": "attention_forward_causal.ttir"}
 """Kernels that the documentation calls by these names."""
 
-TWILL = Path(os.environ.get("TWILL", ROOT / "target" / "release" / "twill")).resolve()
+LISTINGS = ROOT / "crates" / "twill-lint" / "tests" / "listings"
+"""Machine code; a chapter's is `kernel.sass`."""
+
+TWILL = Path(os.environ.get("TWILL_COMMAND", ROOT / "target" / "release" / "twill")).resolve()
 """The command under test."""
 
 TIME = re.compile(r"\b\d+(\.\d+)?( ?)(µs|ms|s)\b")
@@ -32,6 +35,7 @@ class Folder:
             (self.path / name).symlink_to(ROOT / name)
         for name, kernel in KERNELS.items():
             shutil.copy(ROOT / "examples" / kernel, self.path / name)
+        shutil.copy(LISTINGS / "scaled_rows.ptxas-13.4.59.sass", self.path / "kernel.sass")
         shutil.copytree(ROOT / "tests" / "docs" / "given", self.path, dirs_exist_ok=True)
         commands = self.path / ".commands"
         commands.mkdir()

@@ -1,6 +1,6 @@
 """The code blocks of README.md and of the book do what they say (docs/architecture.md, "What the book says is tested").
 
-TWILL names the command under test, by default target/release/twill.
+TWILL_COMMAND names the command under test, by default target/release/twill.
 """
 
 import importlib.util

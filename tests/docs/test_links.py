@@ -3,7 +3,7 @@
 import re
 import unittest
 
-from markdown import CHAPTERS, FENCE, PAGES, REPORTS, ROOT, anchors, prose
+from markdown import CHAPTERS, FENCE, FRONT, PAGES, REPORTS, ROOT, anchors, prose
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 SUMMARY = ROOT / "docs" / "SUMMARY.md"
@@ -35,10 +35,16 @@ class Links(unittest.TestCase):
                 text = file.read_text(encoding="utf-8")
                 self.assertRegex(text, r"\A# \S")
 
+    def test_the_readme_fits_a_page_and_has_what_one_looks_for(self) -> None:
+        text = (ROOT / "README.md").read_text(encoding="utf-8")
+        self.assertLessEqual(len(text.splitlines()), 100)
+        for part in ("cargo run --release", "cargo xtask test", "cargo xtask wheel", "TWILL=1", ".png)", ".svg)", "python -m bench"):
+            self.assertIn(part, text)
+
     def test_lines_are_wrapped(self) -> None:
         """Prose at 100 columns, rows of tables at 200; pages that commands write may have longer rows."""
         long = []
-        for page in [*CHAPTERS, ROOT / "README.md"]:
+        for page in [*CHAPTERS, *FRONT]:
             for line in FENCE.sub("", page.read_text(encoding="utf-8")).splitlines():
                 row = line.startswith("|")
                 if len(line) > (200 if row else 100) and not line.startswith("<!--") and not (row and page in REPORTS):

@@ -11,14 +11,14 @@ CODES = {0, 1, 2, 3}
 
 
 def twill() -> str:
-    """TWILL, or what cargo built last."""
-    named = os.environ.get("TWILL")
+    """What TWILL_COMMAND names, or what cargo built last."""
+    named = os.environ.get("TWILL_COMMAND")
     if named:
         return named
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     built = [path for path in (target / profile / "twill" for profile in ("release", "debug")) if path.exists()]
     if not built:
-        raise FileNotFoundError("no twill: build it (cargo build), or name it in TWILL")
+        raise FileNotFoundError("no twill: build it (cargo build), or name it in TWILL_COMMAND")
     return str(max(built, key=lambda path: path.stat().st_mtime))
 
 

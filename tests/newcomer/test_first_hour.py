@@ -1,6 +1,6 @@
 """The commands of a first hour, and the expected output: in the words of the command line, as a person types them.
 
-Each case is a line of a shell in an empty folder that holds the examples, with what its output must and must not have. TWILL names the command under test, as for tests/hostile.
+Each case is a line of a shell in an empty folder that holds the examples, with what its output must and must not have. TWILL_COMMAND names the command under test, as for tests/hostile.
 """
 
 import os

@@ -52,6 +52,7 @@ class FakeGpu:
         self.utils = types.SimpleNamespace(
             get_device_properties=lambda device: {"max_shared_mem": 232448},
             load_binary=lambda name, kernel, shared, device: (name, name, 168, 0, 1024),
+            unload_module=lambda module: None,
         )
 
     def get_current_device(self):

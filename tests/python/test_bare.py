@@ -99,21 +99,25 @@ class TestWhatIsMissing:
         program, why = self.NEEDS[call]
         said = printed(f"try: {program}\nexcept ImportError as error: print(type(error).__name__, error)")
         assert said.startswith("MissingError") and re.search(why, said)
-        assert f"pip install 'triton=={needs.TRITON}.0'" in said and "twill-gpu[run]" in said
+        assert f"pip install '{needs.TRITON_REQUIREMENT}'" in said and "twill-gpu[gluon]" in said
 
     def test_torch(self):
         program = "try: twill_gpu.custom_op('a::b', mutates_args=())(print)\nexcept twill_gpu.MissingError as error: print(error)"
         said = printed(program)
-        assert said.startswith("twill_gpu.custom_op needs torch, which is not installed: pip install torch")
+        assert said.startswith("twill_gpu.custom_op needs torch, which is not installed: pip install 'twill-gpu[gluon]'")
 
     def test_another_version(self, monkeypatch):
         monkeypatch.setattr("triton.__version__", "3.5.1")
-        with pytest.raises(twill_gpu.MissingError, match=r"needs Triton 3.6, but 3.5.1 is installed: pip install 'triton==3.6.0'"):
+        with pytest.raises(twill_gpu.MissingError, match=r"needs Triton 3.6 to 3.9, but 3.5.1 is installed: pip install 'twill-gpu\[gluon\]'"):
             twill_gpu.jit(lambda x: None)
-        monkeypatch.setattr("triton.__version__", "3.60.0")
-        with pytest.raises(twill_gpu.MissingError, match="3.60.0 is installed"):
-            twill_gpu.jit(lambda x: None)
+        for version in ("3.10.0", "3.60.0", "4.0.0", "3", "unknown"):
+            monkeypatch.setattr("triton.__version__", version)
+            with pytest.raises(twill_gpu.MissingError, match=f"{version} is installed"):
+                needs.triton("this")
+        for version in ("3.6.0", "3.7.1", "3.8.0+git0123", "3.9.0"):
+            monkeypatch.setattr("triton.__version__", version)
+            assert needs.triton("this").__version__ == version
 
     def test_the_version_is_that_of_the_package(self):
-        extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["run"]
-        assert f"triton=={needs.TRITON}.0" in extra
+        extra = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]["gluon"]
+        assert needs.TRITON_REQUIREMENT in extra

@@ -2,10 +2,11 @@
 
 import pytest
 from twill_gpu.calibration import command as calibrate
+from twill_gpu.collecting import command as collect
 from twill_gpu.sweeping import command as sweep
 
 
-@pytest.mark.parametrize("command", [sweep, calibrate])
+@pytest.mark.parametrize("command", [sweep, calibrate, collect])
 def test_help(command, capsys):
     for words in (["-h"], ["--help"]):
         with pytest.raises(SystemExit) as ended:

@@ -120,7 +120,9 @@ class TestScheduled:
         arguments = (tiles(), tiles(), tiles(), tiles(), MockTensor(single), 0.5, 4096)
         kernel = twill_gpu.jit(machine="h200")(attention.attention_forward.fn)
         made = kernel.warmup(*arguments, **constants, grid=(32, 1))
-        assert (made.info["ii"], made.metadata["assembly"]["spill_stores"]) == (2048, 0)
+        # A few bytes outside of loops are ptxas' own, of some versions.
+        findings = [found["kind"] for found in made.metadata["assembly"]["findings"]]
+        assert made.info["ii"] == 2048 and set(findings) <= {"spilled_outside"}
         with pytest.raises(RuntimeError, match="0 active drivers"):
             kernel[(32, 1)](*arguments, **constants)
         with pytest.raises(RuntimeError, match="0 active drivers"):
@@ -232,8 +234,8 @@ class TestAsATritonFunction:
         monkeypatch.setattr(sys.modules["torch"].cuda, "Event", lambda enable_timing: clock.event(), raising=False)
         monkeypatch.setattr(sys.modules["torch"].cuda, "is_current_stream_capturing", lambda: False, raising=False)
         both, ours = twill_gpu.jit(gemm.gemm_tma.fn), twill_gpu.jit(on_failure="error")(gemm.gemm_tma.fn)
-        made = [type(both[(4, 3)](*gemm_arguments(tensor), **TILES)).__name__ for _ in range(14)]
-        assert made == ["ScheduledKernel", "CompiledKernel"] * 6 + ["ScheduledKernel"] * 2
+        made = [type(both[(4, 3)](*gemm_arguments(tensor), **TILES)).__name__ for _ in range(16)]
+        assert made == ["ScheduledKernel", "CompiledKernel"] * 7 + ["ScheduledKernel"] * 2
         assert [one.winner for one in both.contests] == [Side.TWILL]
         assert {type(ours[(4, 3)](*gemm_arguments(tensor), **TILES)).__name__ for _ in range(4)} == {"ScheduledKernel"}
         assert ours.contests == []

@@ -176,7 +176,7 @@ class TestWorkers:
 
     def test_ray_is_named_where_it_is_missing(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "ray", None)
-        with pytest.raises(twill_gpu.InputError, match="pip install 'ray"):
+        with pytest.raises(twill_gpu.InputError, match=r"pip install 'twill-gpu\[ray\]'"):
             twill_gpu.sweep(EXAMPLES / "gemm_tma.ttir", ray="local", progress=False)
 
     def test_ray_is_not_imported_unless_it_is_asked_for(self):

@@ -1,9 +1,22 @@
 """A GPU's clock that only tests move, with events like torch's."""
 
 
+from twill_gpu.contest import SPIN_MILLISECONDS, Gpu
+
+
 class Clock:
+    spin = SPIN_MILLISECONDS
+
     def __init__(self):
-        self.now, self.done, self.events = 0.0, 0.0, 0
+        self.now, self.done, self.events, self.spins = 0.0, 0.0, 0, 0
+
+    def gpu(self, is_capturing=lambda: False):
+        """What a contest needs of torch, with this clock."""
+        return Gpu(self.event, is_capturing, self.wait)
+
+    def wait(self):
+        self.spins += 1
+        self.now += self.spin
 
     def event(self):
         self.events += 1

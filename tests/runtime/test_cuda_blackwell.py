@@ -29,19 +29,34 @@ WAIT = re.compile(r"\{ \.reg \.pred p; again: mbarrier\.try_wait[^}]*\}")
 """A wait for an mbarrier in PTX."""
 
 
-def written(scratch, name, machine, *options):
-    """The folder of an example in CUDA C++, as a module that compiles it; its kernel.json; its PTX."""
-    folder = Path(scratch) / f"{name}-{machine}{''.join(options)}"
-    arguments = [ROOT / "examples" / f"{name}.ttir", "--machine", machine, "--emit", "cuda", "--no-assemble", *options]
-    done = subprocess.run(
-        [twill(), "compile", *arguments, "-o", folder], capture_output=True, text=True, cwd=ROOT, check=False
-    )
-    assert done.returncode == 0, done.stderr
+SCRATCH = tempfile.TemporaryDirectory()
+"""What all tests of a run compile, each kernel once: processes that they begin have the same folder."""
+
+
+def written(name, machine, *options):
+    """The folder of an example in CUDA C++, as a module that compiles it; its kernel.json."""
+    folder = Path(SCRATCH.name) / f"{name.replace('/', '-')}-{machine}{''.join(options)}"
+    if not folder.exists():
+        arguments = [ROOT / "examples" / f"{name}.ttir", "--machine", machine, "--emit", "cuda", "--no-assemble", *options]
+        done = subprocess.run(
+            [twill(), "compile", *arguments, "-o", folder], capture_output=True, text=True, cwd=ROOT, check=False
+        )
+        assert done.returncode == 0, done.stderr
     spec = importlib.util.spec_from_file_location("assemble", folder / "assemble.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    kernel, sources = module.read_kernel(folder)
-    return module, kernel, module.build(kernel, sources)[0].asm["ptx"]
+    return module, module.read_kernel(folder)[0]
+
+
+def compiled(name, machine, *options):
+    """The kernel.json of an example and its PTX, without machine code."""
+    module, kernel = written(name, machine, *options)
+    folder = Path(module.__file__).parent
+    file = folder / "kernel.ptx"
+    if not file.exists():
+        virtual = kernel | {"architecture": kernel["architecture"].replace("sm_", "compute_")}
+        file.write_text(module.build(virtual, module.read_kernel(folder)[1])[0].asm["ptx"])
+    return kernel, file.read_text()
 
 
 def run(kernel, ptx, case, ctas=None, **how):
@@ -51,10 +66,25 @@ def run(kernel, ptx, case, ctas=None, **how):
     return np.max([*case.errors().values()])
 
 
-def looked_at(scratch, name, machine):
-    """The report on an example's machine code, and the errors of its results by trips and eagerness of the units."""
-    module, kernel, ptx = written(scratch, name, machine)
+def assembled(name, machine):
+    """The report on an example's machine code; its kernel.json and its PTX."""
+    module, kernel = written(name, machine)
+    build, built = module.build, []
+
+    def kept(*arguments, **named):
+        built.append(build(*arguments, **named))
+        return built[-1]
+
+    module.build = kept
     report = module.assemble(Path(module.__file__).parent)
+    ptx = built[-1][0].asm["ptx"]
+    (Path(module.__file__).parent / "kernel.ptx").write_text(ptx)
+    return report, kernel, ptx
+
+
+def looked_at(name, machine):
+    """The report on an example's machine code, and the errors of its results by trips and eagerness of the units."""
+    report, kernel, ptx = assembled(name, machine)
     # Units do everything as early as can be, or as late.
     product = [(0, True), (2, True), (5, False)]
     attention = [(1, True), (3 if kernel["constants"].get("BLOCK_M") != 256 else 2, False)]
@@ -66,15 +96,10 @@ def looked_at(scratch, name, machine):
 
 @unittest.skipUnless(twill() and nvrtc, "needs a built twill, NVRTC (cuda-bindings) and NumPy")
 class CudaForBlackwell(unittest.TestCase):
-    def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.scratch = scratch.name
-
     def test_kernels_become_machine_code_and_compute_what_float64_does(self):
         cases = KERNELS + MORE
         with ProcessPoolExecutor(2) as pool:
-            answers = pool.map(looked_at, [self.scratch] * len(cases), *zip(*[case[:2] for case in cases]))
+            answers = pool.map(looked_at, *zip(*[case[:2] for case in cases]))
             for (name, machine, columns), (report, errors) in zip(cases, answers):
                 with self.subTest(name, machine=machine):
                     self.assertLessEqual(report["spill_stores"], 16)
@@ -90,12 +115,12 @@ class CudaForBlackwell(unittest.TestCase):
     def test_a_cta_walks_over_tiles(self):
         for name, machine in (("gemm_tma", "b200"), ("attention_forward_d64", "b200")):
             with self.subTest(name):
-                _, kernel, ptx = written(self.scratch, name, machine, "--persistent", "on")
+                kernel, ptx = compiled(name, machine, "--persistent", "on")
                 for ctas, eager in ((1, True), (1, False), (3, True)):
                     self.assertLess(run(kernel, ptx, Case(kernel, 2), ctas=ctas, eager=eager), 1e-3)
 
     def test_what_is_wrong_is_seen(self):
-        _, kernel, ptx = written(self.scratch, "gemm_tma", "b200")
+        kernel, ptx = compiled("gemm_tma", "b200")
         results = next(m for m in WAIT.finditer(ptx) if "tcgen05.ld" in ptx[m.end() : m.end() + 12000])
         operands = next(m for m in WAIT.finditer(ptx) if "tcgen05.mma" in ptx[m.end() : m.end() + 3000])
         instruction = re.search(r"mov\.b32\s+%r\d+, (136314896);", ptx)
@@ -119,7 +144,7 @@ class CudaForBlackwell(unittest.TestCase):
 
     def test_descriptors_are_those_of_the_isa(self):
         """By fields of their own: rows and columns of results, types, directions; lines, panels and swizzling."""
-        _, _, ptx = written(self.scratch, "attention_backward", "b200-left-shared")
+        _, ptx = compiled("attention_backward", "b200-left-shared")
         constants = {int(n) & 0xFFFFFFFF for n in re.findall(r"mov\.b32\s+%r\d+, (-?\d+);", ptx)}
 
         def instruction(rows, columns, left_along_rows, right_along_columns):

@@ -2,13 +2,11 @@
 barriers and clusters, compute with them what float64 does. They need a built twill, NVRTC and NumPy."""
 
 import re
-import tempfile
 import unittest
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
 from test_blackwell import twill
-from test_cuda_blackwell import WAIT, nvrtc, run, written
+from test_cuda_blackwell import WAIT, compiled, nvrtc, run
 
 if nvrtc:
     import numpy as np
@@ -34,16 +32,16 @@ KERNELS = [
 ]
 
 
-def errors(scratch, name, options):
+def errors(name, options):
     """The largest errors of an example's results, by trips and eagerness of the units."""
-    _, kernel, ptx = written(scratch, name, "h200", *options)
+    kernel, ptx = compiled(name, "h200", *options)
     # Pairs of CTAs need an even grid; a step of 144 keys as many.
     cases = ((2, True), (2, False)) if options in (CLUSTER, IN_STEP) else ((1, True), (3, False))
     return {case: run(kernel, ptx, Case(kernel, case[0]), eager=case[1], seed=case[0]) for case in cases}
 
 
-def error_of_epilogue(scratch, name):
-    _, kernel, ptx = written(scratch, f"fixtures/epilogue_{name}", "h200", "--work-limit", "500000")
+def error_of_epilogue(name):
+    kernel, ptx = compiled(f"fixtures/epilogue_{name}", "h200", "--work-limit", "500000")
     case = Epilogue(name, kernel)
     of_kernel(kernel, ptx, case.tensors, case.numbers).run(2)
     return case.error()
@@ -51,48 +49,42 @@ def error_of_epilogue(scratch, name):
 
 @unittest.skipUnless(twill() and nvrtc, "needs a built twill, NVRTC (cuda-bindings) and NumPy")
 class CudaForHopper(unittest.TestCase):
-    def setUp(self):
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.scratch = scratch.name
-
     def test_kernels_compute_what_float64_does(self):
         with ProcessPoolExecutor(2) as pool:
-            answers = pool.map(errors, [self.scratch] * len(KERNELS), *zip(*KERNELS))
+            answers = pool.map(errors, *zip(*KERNELS))
             for (name, options), found in zip(KERNELS, answers):
                 with self.subTest(name, options=options):
                     self.assertLess(np.max([*found.values()]), 1e-3, found)
 
     def test_what_is_made_of_products(self):
         names = [*FUNCTIONS, *OTHERS]
-        (Path(self.scratch) / "fixtures").mkdir()
         with ProcessPoolExecutor(2) as pool:
-            for name, error in zip(names, pool.map(error_of_epilogue, [self.scratch] * len(names), names)):
+            for name, error in zip(names, pool.map(error_of_epilogue, names)):
                 with self.subTest(name):
                     self.assertLess(error, 1e-3)
 
     def test_a_cta_walks_over_tiles(self):
         for name in ("gemm_tma", "attention_forward_d64_m64"):
             with self.subTest(name):
-                _, kernel, ptx = written(self.scratch, name, "h200")
+                kernel, ptx = compiled(name, "h200")
                 for ctas, eager in ((1, True), (1, False), (3, True)):
                     self.assertLess(run(kernel, ptx, Case(kernel, 2), ctas=ctas, eager=eager), 1e-3)
 
     def test_a_cta_takes_tiles_in_serpentine_order(self):
-        _, kernel, ptx = written(self.scratch, "attention_forward_causal", "h200")
+        kernel, ptx = compiled("attention_forward_causal", "h200")
         self.assertEqual(kernel["grid"]["serpentine"], 2)
         # Six tiles, in three waves and in two.
         for ctas, eager in ((2, True), (4, False)):
             self.assertLess(run(kernel, ptx, Case(kernel, 3), ctas=ctas, eager=eager), 1e-3)
 
     def test_pairs_of_ctas_walk_over_tiles(self):
-        _, kernel, ptx = written(self.scratch, "attention_forward", "h200", *CLUSTER)
+        kernel, ptx = compiled("attention_forward", "h200", *CLUSTER)
         self.assertEqual(kernel["grid"]["kind"], "persistent")
         for eager in (True, False):
             self.assertLess(run(kernel, ptx, Case(kernel, 2), ctas=2, eager=eager), 1e-3)
 
     def test_ctas_in_wave_sync_wait_for_each_other(self):
-        _, kernel, ptx = written(self.scratch, "gemm_tma", "h200", "--wave-sync")
+        kernel, ptx = compiled("gemm_tma", "h200", "--wave-sync")
         for at_once in (1, 2):
             with self.subTest(at_once=at_once):
                 case = Case(kernel, 2)
@@ -104,7 +96,7 @@ class CudaForHopper(unittest.TestCase):
                 self.assertFalse(launch.arrays[-1].any())
 
     def test_what_is_wrong_is_seen(self):
-        _, kernel, ptx = written(self.scratch, "attention_forward", "h200", "--operands-in-registers", "on")
+        kernel, ptx = compiled("attention_forward", "h200", "--operands-in-registers", "on")
         # The others are protected by waits for what is loaded ahead of them.
         free = [m for m in WAIT.finditer(ptx) if "tensor.2d.shared" in ptx[m.end() : m.end() + 1500].split("try_wait")[0]]
         results = re.search(r"wgmma\.wait_group\.sync\.aligned 1;", ptx)

@@ -1,6 +1,6 @@
 """Examples from TTIR to machine code, by `twill compile`: no spills and no serialised MMAs where there are none today.
 
-They need Triton and a built `twill`, but no GPU: TWILL names the command, or it is looked for in target/ and on the path.
+They need Triton and a built `twill`, but no GPU: TWILL_COMMAND names the command, or it is looked for in target/ and on the path.
 """
 
 import json
@@ -32,7 +32,7 @@ CASES = {
 
 def command():
     """The `twill` to test; None if there is none."""
-    if named := os.environ.get("TWILL"):
+    if named := os.environ.get("TWILL_COMMAND"):
         return named
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     built = [target / profile / "twill" for profile in ("release", "debug")]

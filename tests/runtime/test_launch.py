@@ -78,6 +78,8 @@ class Torch(types.ModuleType):
         self.current = 0
         self.device = Device
         self.uint8 = "uint8"
+        # Triton 3.9 asks what a tensor of torch is.
+        self.Tensor = Tensor
         self.zeros = lambda count, dtype, device: Tensor([count], dtype, address=ZEROS, device=device)
         self.cuda = types.SimpleNamespace(
             current_device=lambda: self.current,

@@ -14,19 +14,38 @@ from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia import driver as nvidia
 
 launch = runtime("launch")
-HOOKS = slice(10, 13)
-"""Where Triton's launcher takes what hooks are told, and the hooks."""
+
+
+class Launched:
+    """What Triton's function was called with: one argument after the other as in 3.6, or a list of them as since 3.7."""
+
+    def __init__(self, *given):
+        self.grid, self.stream, self.function, self.flags = given[:3], given[3], given[4], given[5:7]
+        if hasattr(nvidia, "make_launcher"):
+            self.scratch, self.packed, self.hooks, self.arguments = given[7:9], given[9], given[10:13], given[13:]
+        else:
+            self.packed, self.hooks, self.scratch = given[7], given[8:11], given[11:13]
+            self.arguments = (*given[15], given[13:15])
+
+    def like(self):
+        """Everything but the hooks."""
+        return {name: value for name, value in vars(self).items() if name != "hooks"}
 
 
 class Driver:
     """Triton's driver of a GPU on which nothing is launched."""
 
-    def __init__(self):
+    def __init__(self, launched):
         self.encoded, self.stream = [], 7
         self.utils = types.SimpleNamespace(
             get_device_properties=lambda device: {"max_shared_mem": 232448},
             load_binary=lambda name, kernel, shared, device: (name, "function", 168, 0, 1024),
+            unload_module=lambda module: None,
+            # Names of 3.6, and of later versions.
             fill_tma_descriptor=self.encode,
+            fill_tma_descriptor_tiled=self.encode,
+            launch=lambda *given: launched.append(Launched(*given)),
+            build_signature_metadata=tuple,
         )
         self.launcher_cls = nvidia.CudaLauncher
 
@@ -54,13 +73,16 @@ class Plans(unittest.TestCase):
         cls.addClassCleanup(patch.stop)
 
     def setUp(self):
-        self.driver, self.launched, self.torch = Driver(), [], Torch()
-        module = types.SimpleNamespace(launch=lambda *arguments: self.launched.append(arguments))
+        self.launched, self.torch = [], Torch()
+        self.driver = Driver(self.launched)
+        annotation = lambda nested_tuple, type: (type, nested_tuple)
         for patch in (
             mock.patch.dict(sys.modules, torch=self.torch),
             mock.patch.object(triton.runtime.driver, "_active", self.driver),
             mock.patch.object(nvidia, "library_dirs", list),
-            mock.patch.object(nvidia, "compile_module_from_src", lambda **_: module),
+            # What is compiled by C's compiler: for each kernel, as in 3.6, or once.
+            mock.patch.object(nvidia, "compile_module_from_src", lambda **_: self.driver.utils, create=True),
+            mock.patch.object(nvidia, "PyKernelArg", annotation, create=True),
         ):
             patch.start()
             self.addCleanup(patch.stop)
@@ -79,16 +101,19 @@ class Plans(unittest.TestCase):
         told, direct = [], [self.call(), self.call(length=128), self.call(address=1 << 19)]
         self.hooked(told.append)
         by_triton = [self.call(), self.call(length=128), self.call(address=1 << 19)]
-        self.assertTrue(all(arguments[HOOKS] == (None,) * 3 for arguments in direct))
-        self.assertTrue(all(arguments[11] is knobs.runtime.launch_enter_hook for arguments in by_triton))
+        self.assertTrue(all(one.hooks == (None,) * 3 for one in direct))
+        self.assertTrue(all(one.hooks[1] is knobs.runtime.launch_enter_hook for one in by_triton))
         for one, other in zip(direct, by_triton, strict=True):
-            self.assertEqual((*one[:10], *one[13:]), (*other[:10], *other[13:]))
-        self.assertEqual((direct[0][:5], direct[0][13][:2]), ((12, 1, 1, 7, "function"), ("tensor map", 1 << 20)))
+            self.assertEqual(one.like(), other.like())
+        first = direct[0]
+        self.assertEqual((first.grid, first.stream, first.function), ((12, 1, 1), 7, "function"))
+        self.assertEqual(first.arguments[0][:2], ("tensor map", 1 << 20))
 
     def test_tensor_maps_are_made_once(self):
         first = self.call()
         self.assertEqual(len(self.driver.encoded), 3)
-        self.assertEqual((self.call(), self.call(length=128)), (first, self.launched[-1]))
+        self.assertEqual(self.call().like(), first.like())
+        self.call(length=128)
         self.assertEqual(len(self.driver.encoded), 3)
         self.call(address=1 << 19)
         self.assertEqual([arguments[0] for arguments in self.driver.encoded[3:]], [1 << 19])
@@ -100,14 +125,14 @@ class Plans(unittest.TestCase):
         with mock.patch.object(launch.planning, "REMEMBERED", 4):
             for _ in range(2):
                 for address in range(1, 7):
-                    self.assertEqual(self.call(address=address << 20)[13][1], address << 20)
+                    self.assertEqual(self.call(address=address << 20).arguments[0][1], address << 20)
             (plan,) = self.kernel._plans.values()
             self.assertLessEqual(max(len(maps) for _, _, maps in plan.maps), 4)
 
     def test_the_stream_is_that_of_the_launch(self):
         self.call()
         self.driver.stream = 8
-        self.assertEqual(self.call()[3], 8)
+        self.assertEqual(self.call().stream, 8)
 
     def test_a_shape_that_is_changed_afterwards(self):
         given = types.SimpleNamespace(
@@ -121,8 +146,8 @@ class Plans(unittest.TestCase):
         given.shape[0] = 500
         given.base.address = 1 << 18
         self.kernel(given, *others, 256, grid=(4, 3))
-        self.assertEqual([arguments[13][6][0] for arguments in self.launched], [500, 400, 500])
-        self.assertEqual([arguments[14] for arguments in self.launched], [500, 400, 500])
+        self.assertEqual([one.arguments[0][6][0] for one in self.launched], [500, 400, 500])
+        self.assertEqual([one.arguments[1] for one in self.launched], [500, 400, 500])
 
     def test_scratch_memory_is_tritons_business(self):
         allocated = []
@@ -135,8 +160,8 @@ class Plans(unittest.TestCase):
                 launcher.global_scratch_size = 64
 
             with mock.patch.object(nvidia.CudaLauncher, "__init__", needs_scratch):
-                arguments = self.call()
-        self.assertEqual((allocated, arguments[7]), ([64 * 12], "scratch"))
+                one = self.call()
+        self.assertEqual((allocated, one.scratch[0]), ([64 * 12], "scratch"))
 
     def test_hooks_of_either_kind(self):
         runtime = knobs.runtime

@@ -1,11 +1,17 @@
 //! Project automation: `cargo xtask test` sets up and runs the tests of every change, with `--all` every test there is;
 //! `cargo xtask trust` looks for defects for hours, and writes docs/reports/trust.md; `cargo xtask sbom` writes a bill of materials;
+//! `cargo xtask wheel` makes the wheel of the Python package, installs it in a new environment and tries it;
+//! `cargo xtask playground` makes the playground, one HTML file;
+//! `cargo xtask release --dry-run` checks what has to hold of a release, and makes its files;
 //! `cargo xtask same-code BASE` compares the machine code of generated kernels with that of another commit.
 
 mod environment;
+mod playground;
+mod release;
 mod same_code;
 mod steps;
 mod test;
+mod wheel;
 
 use environment::{Environment, has_cargo};
 use std::env;
@@ -18,9 +24,12 @@ fn main() -> ExitCode {
     let result = match task.as_deref() {
         Some("test") => Part::of(&env::args().skip(2).collect::<Vec<_>>()).and_then(test::test),
         Some("sbom") => sbom(),
+        Some("release") => release::release(&env::args().skip(2).collect::<Vec<_>>()),
         Some("same-code") => same_code::same_code(env::args().skip(2)),
+        Some("wheel") => wheel::wheel(&env::args().skip(2).collect::<Vec<_>>()),
+        Some("playground") => playground::playground(),
         Some("trust") => trust(env::args().skip(2)),
-        _ => Err("usage: cargo xtask test [--all], cargo xtask trust [--help], cargo xtask same-code BASE, or cargo xtask sbom".into()),
+        _ => Err("usage: cargo xtask test [--all], cargo xtask trust [--help], cargo xtask same-code BASE, cargo xtask wheel, cargo xtask playground, cargo xtask release --dry-run, or cargo xtask sbom".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -31,16 +40,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Bills of materials in the format of CycloneDX, one next to each crate's manifest; crates/twill-cli/twill-cli.cdx.json is the
-/// command's.
+/// A bill of materials in the format of CycloneDX, in `target/dist`.
 fn sbom() -> Result<(), String> {
-    if !has_cargo("cyclonedx") {
-        return Err("cargo-cyclonedx is not installed: cargo install cargo-cyclonedx --locked".into());
-    }
-    let manifest = ["--manifest-path", "crates/twill-cli/Cargo.toml"];
-    let format = ["--format", "json", "--spec-version", "1.5", "--target", "all"];
-    let mut cargo = Command::new(env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
-    succeed(cargo.arg("cyclonedx").args(manifest).args(format).current_dir(root()?))
+    let root = root()?;
+    let (path, count) = release::bill(&root, &target(&root).join("dist"))?;
+    println!("{count} components in {}", path.display());
+    Ok(())
 }
 
 /// Fuzzing and comparisons, as long as the arguments say, and the page of their figures: the program `trust` of twill-fuzz.

@@ -79,12 +79,13 @@ impl Steps {
                 scope.spawn(move || {
                     loop {
                         let next = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-                        let Some(Step { name, mut command }) = next else { break };
+                        let Some(Step { name, command }) = next else { break };
                         // Nobody listens only where the main thread is gone.
                         let _ = sender.send(Event::Started(name.clone(), format!("{command:?}")));
+                        let times = logs.join(format!("{}.times", file_name(&name)));
                         let result =
-                            captured(&mut command, &logs.join(format!("{}.log", name.replace(['/', '*', '!'], "-"))));
-                        let _ = sender.send(Event::Ended(name, result));
+                            captured(&mut timed(&command, &times), &logs.join(format!("{}.log", file_name(&name))));
+                        let _ = sender.send(Event::Ended(name, result, cpu_seconds_in(&times)));
                     }
                 });
             }
@@ -95,10 +96,11 @@ impl Steps {
                         eprintln!("xtask: {name} begins: {command}");
                         running.push((name, Instant::now()));
                     }
-                    Ok(Event::Ended(name, (result, printed))) => {
+                    Ok(Event::Ended(name, (result, printed), cpu)) => {
                         left -= 1;
                         let began = running.iter().position(|(one, _)| *one == name).map(|at| running.remove(at).1);
-                        let took = format!("{:.0} s", began.unwrap_or(start).elapsed().as_secs_f64());
+                        let cpu = cpu.map_or(String::new(), |s| format!(", {s:.0} s of CPU time"));
+                        let took = format!("{:.0} s{cpu}", began.unwrap_or(start).elapsed().as_secs_f64());
                         eprint!("{printed}");
                         self.count(&name, result, &took);
                     }
@@ -131,7 +133,7 @@ impl Steps {
     }
 
     /// Counts a step that ended.
-    fn count(&mut self, name: &str, result: Result<(), String>, took: &str) -> bool {
+    pub fn count(&mut self, name: &str, result: Result<(), String>, took: &str) -> bool {
         match result {
             Ok(()) => {
                 self.passed += 1;
@@ -177,7 +179,41 @@ impl Steps {
 
 enum Event {
     Started(String, String),
-    Ended(String, (Result<(), String>, String)),
+    /// With its CPU time.
+    Ended(String, (Result<(), String>, String), Option<f64>),
+}
+
+/// A step's name without what file names do not have.
+fn file_name(step: &str) -> String {
+    step.replace(['/', '*', '!'], "-")
+}
+
+/// The command in a shell that writes its CPU time to a file: what ran in the other lane is not in it.
+fn timed(command: &Command, times: &Path) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", r#""$@"; code=$?; times >"$0"; exit $code"#]).arg(times);
+    shell.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    if let Some(folder) = command.get_current_dir() {
+        shell.current_dir(folder);
+    }
+    shell
+}
+
+/// The CPU time of the processes that a shell has waited for, as its `times` prints it.
+fn cpu_seconds_in(times: &Path) -> Option<f64> {
+    let text = std::fs::read_to_string(times).ok()?;
+    // The second line, after the shell's own: user and system, each as 1m2.34s.
+    let one = |time: &str| {
+        let (minutes, seconds) = time.strip_suffix('s')?.split_once('m')?;
+        Some(minutes.parse::<f64>().ok()? * 60.0 + seconds.parse::<f64>().ok()?)
+    };
+    text.lines().nth(1)?.split_whitespace().map(one).sum()
 }
 
 /// Runs a command with its output in a file, and reads that. A pipe would be held open by what outlives the command.
@@ -277,5 +313,12 @@ mod tests {
         let mut steps = steps("cpu");
         assert!(steps.run(shell("busy", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")));
         assert!(cpu_seconds().unwrap() > before);
+        let times = steps.logs.with_extension("times");
+        let busy = shell("busy", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; exit 3");
+        assert_eq!(timed(&busy.command, &times).status().unwrap().code(), Some(3));
+        assert!(cpu_seconds_in(&times).unwrap() > 0.0);
+        std::fs::write(&times, "0m0.01s 0m0.00s\n1m2.50s 0m3.25s\n").unwrap();
+        assert_eq!(cpu_seconds_in(&times), Some(65.75));
+        std::fs::remove_file(times).unwrap();
     }
 }

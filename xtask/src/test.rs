@@ -3,11 +3,12 @@
 
 use crate::environment::{Environment, has_browser, has_cargo, system_python};
 use crate::steps::{Step, Steps};
-use crate::{root, target};
+use crate::{playground, root, target};
 use std::env;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
+use std::time::Instant;
 
 /// Which tests to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,18 +64,23 @@ const fn suite(folder: &'static str, pytest: bool, essential: bool) -> Suite {
     Suite { folder, files: None, pytest, essential }
 }
 
-/// A part of a folder that takes longer than the other lane has work for.
-const fn part_of(folder: &'static str, files: &'static str) -> Suite {
-    Suite { folder, files: Some(files), pytest: false, essential: false }
+/// A part of a folder: it takes longer than the other lane has work for, or needs what only `--rest` makes.
+const fn part_of(folder: &'static str, files: &'static str, pytest: bool) -> Suite {
+    Suite { folder, files: Some(files), pytest, essential: false }
 }
 
+/// The playground's tests.
+const PLAYGROUND: &str = "test_playground.py";
+const PLAYGROUND_ELSEWHERE: &str = "*/test_playground.py";
+
 /// The longest first.
-const SUITES: [Suite; 11] = [
-    part_of("tests/runtime", "test_cuda*.py"),
-    part_of("tests/runtime", "test_[!c]*.py"),
+const SUITES: [Suite; 12] = [
+    part_of("tests/runtime", "test_cuda*.py", false),
+    part_of("tests/runtime", "test_[!c]*.py", false),
     suite("tests/python", true, true),
     suite("tests/docs", false, true),
     suite("tests/hostile", false, false),
+    part_of("tests/browser", PLAYGROUND, true),
     suite("tests/browser", true, true),
     suite("tests/newcomer", false, true),
     suite("tests/cross_check", false, false),
@@ -82,6 +88,9 @@ const SUITES: [Suite; 11] = [
     suite("tests/loaders", false, false),
     suite("bench", false, false),
 ];
+
+/// Features of twill-py with which it is made of what the tests have built.
+const PACKAGE: &str = "command,as_tested";
 
 /// How many random problems have their certificates checked.
 const CERTIFICATES: &str = "40";
@@ -120,13 +129,13 @@ pub fn test(part: Part) -> Result<(), String> {
         there
     };
     let formatting = part.has(true) && present("formatting", has_cargo("fmt"), "rustup component add rustfmt");
-    let lints = present("lints", has_cargo("clippy"), "rustup component add clippy");
+    let lints = part.has(true) && present("lints", has_cargo("clippy"), "rustup component add clippy");
     let licences = part.has(false) && {
         // Building it takes longer than all tests.
         present("licences and sources", has_cargo("deny"), "cargo install cargo-deny --locked")
     };
-    let browser =
-        !part.has(true) || present("tests/browser", has_browser(), "install Chromium, or name it in CHROMIUM");
+    let browser = present("tests/browser", has_browser(), "install Chromium, or name it in CHROMIUM");
+    let wasm = part.has(false) && browser && present("playground", playground::has_target(), playground::HOW);
 
     system_python()?;
 
@@ -142,24 +151,32 @@ pub fn test(part: Part) -> Result<(), String> {
     let environment = thread::scope(|scope| {
         let environment = scope.spawn(|| Environment::new(&root).inspect_err(|why| eprintln!("xtask: {why}")));
         if lints {
-            let targets: &[&str] = if part == Part::Essential { &[] } else { &["--all-targets"] };
-            steps.run(Step::new("lints", cargo(&[&["clippy", "--workspace", "--locked"], targets].concat())));
+            // With what tests need besides: macros have the features that they are built with for those.
+            steps.run(Step::new("lints", cargo(&["clippy", "--workspace", "--all-targets", "--locked"])));
         }
         environment.join().unwrap_or_else(|_| Err("its thread panicked".into()))
     });
     let environment = steps.attempt("Python environment", environment);
     let tests = ["test", "--workspace", "--locked", "--no-fail-fast"];
-    if part == Part::Essential {
-        // twill-py has no tests, but without it serde's macros have other features, and the package is built from nothing.
-        let unit = ["--exclude", "twill-fuzz", "--lib", "--bins"];
-        steps.run(Step::new("unit tests", cargo(&[&tests[..], &unit].concat())));
-    } else {
-        steps.run(Step::new("Rust tests", cargo(&tests)));
+    // The whole workspace each time: with fewer packages some of what they need has other features, and is built again.
+    let of_rust: &[(&str, &[&str])] = match part {
+        Part::Essential => &[("unit tests", &["--lib", "--bins"])],
+        Part::All => &[("Rust tests", &[])],
+        // The unit tests ran just before.
+        Part::Rest => &[("Rust tests", &["--test", "*"]), ("documentation tests", &["--doc"])],
+    };
+    for (name, what) in of_rust {
+        steps.run(Step::new(*name, cargo(&[&tests[..], what].concat())));
     }
     if licences {
         steps.run(Step::new("licences and sources", cargo(&["deny", "check", "licenses", "bans", "sources"])));
     }
     if let Some(environment) = environment {
+        if wasm {
+            let made = Instant::now();
+            let result = playground::playground();
+            steps.count("playground", result, &format!("{:.0} s", made.elapsed().as_secs_f64()));
+        }
         python(&mut steps, part, &root, &environment, browser)?;
     } else {
         steps.skip("what needs Python", "the environment could not be made");
@@ -178,9 +195,9 @@ fn python(steps: &mut Steps, part: Part, root: &Path, environment: &Environment,
     let path = root.join(".venv").join("bin").join("twill");
     let twill = path.to_str().ok_or("the path of the checkout is not UTF-8")?;
     if part.has(true) {
-        // With the profile of the tests, whose dependences are built.
-        let profile = "--config-settings=build-args=--profile=dev";
-        let pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", profile, "."];
+        // With the profile and the features of the tests, whose dependences are built.
+        let built = format!("--config-settings=build-args=--profile=dev --features={PACKAGE}");
+        let pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", &built, "."];
         if !steps.run(Step::new("Python package", python(&pip))) {
             steps.skip("what needs the Python package", "it could not be built");
             return Ok(());
@@ -191,14 +208,15 @@ fn python(steps: &mut Steps, part: Part, root: &Path, environment: &Environment,
     let mut suites = Vec::new();
     for suite in SUITES.iter().filter(|suite| part.has(suite.essential) && (browser || suite.folder != "tests/browser"))
     {
-        let mut command = match suite.pytest {
-            true => python(&["-m", "pytest", "--quiet", suite.folder]),
-            false => python(&["-m", "unittest", "discover", "--start-directory", suite.folder]),
+        let mut command = match (suite.pytest, suite.files) {
+            (true, None) => python(&["-m", "pytest", "--quiet", suite.folder, "--ignore-glob", PLAYGROUND_ELSEWHERE]),
+            (true, Some(files)) => python(&["-m", "pytest", "--quiet", &format!("{}/{files}", suite.folder)]),
+            (false, None) => python(&["-m", "unittest", "discover", "--start-directory", suite.folder]),
+            (false, Some(files)) => {
+                python(&["-m", "unittest", "discover", "--start-directory", suite.folder, "--pattern", files])
+            }
         };
-        if let Some(files) = suite.files {
-            command.args(["--pattern", files]);
-        }
-        command.env("TWILL", twill);
+        command.env("TWILL_COMMAND", twill);
         suites.push(Step::new(suite.name(), command));
     }
     if part.has(true) {
@@ -255,6 +273,23 @@ mod tests {
         // As the patterns of its parts have it.
         let left_out = |name: &String| name.starts_with("test_c") && !name.starts_with("test_cuda");
         assert_eq!(names.filter(left_out).count(), 0);
+    }
+
+    /// With other features of one macro, half of the workspace would be built a second time.
+    #[test]
+    fn the_package_is_made_of_what_the_tests_have_built() {
+        let root = root().unwrap();
+        let features = |arguments: &[&str]| -> std::collections::BTreeSet<String> {
+            let mut tree = Command::new(env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
+            tree.args(["tree", "--locked", "--prefix=none", "--no-dedupe", "--format={p} {f}"]).args(arguments);
+            let output = tree.current_dir(&root).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8(output.stdout).unwrap().lines().map(str::to_owned).collect()
+        };
+        let package = features(&["--package=twill-py", "--features", PACKAGE, "--edges=normal,build"]);
+        let tests = features(&["--workspace", "--edges=normal,build,dev"]);
+        let others: Vec<_> = package.difference(&tests).filter(|one| !one.starts_with("twill-py ")).collect();
+        assert!(package.len() > 50 && others.is_empty(), "{others:?}");
     }
 
     #[test]

@@ -13,7 +13,8 @@
 //! ramp-up is seen as well as the steady state, wrap-around needs no modular arithmetic, and the
 //! cost depends on the number of operations and copies, not on cycle counts. Each constraint has
 //! one file, named as in `docs/model.md`. [`verify_modulo`], [`verify_pipeline`] and
-//! [`verify_dataflow`] replay schedules without warps.
+//! [`verify_dataflow`] replay schedules without warps, [`verify_multipliers`] and [`verify_wavefront`]
+//! add up what a bound on their objective follows from.
 //!
 //! # What is proved
 //!
@@ -74,6 +75,7 @@ mod holders;
 mod lives;
 mod modulo;
 mod multi_loop;
+mod multipliers;
 mod pipeline;
 mod placed;
 pub mod protocol;
@@ -87,6 +89,7 @@ mod tensor_memory;
 mod unroll;
 mod verified;
 mod violation;
+mod wavefront;
 
 pub use certificate::{CertificateError, Evidence, verify_certificate};
 pub use constraint::Constraint;
@@ -94,7 +97,9 @@ pub use dataflow::{MeasuredSteps, verify_dataflow};
 pub use holders::{Held, Holder, Holders, Moment};
 pub use modulo::verify_modulo;
 pub use multi_loop::{MultiLoopViolation, RejectedLoops, verify_multi_loop};
+pub use multipliers::{MultiplierError, verify_multipliers};
 pub use pipeline::verify_pipeline;
 pub use rejected::Rejected;
 pub use verified::{Verified, verify};
 pub use violation::Violation;
+pub use wavefront::{WavefrontError, verify_wavefront};

@@ -1,14 +1,16 @@
 //! `twill coverage`: what becomes of a set of kernels.
 
-use crate::arguments::{CoverageArguments, CoverageFormat};
+use crate::arguments::{CoverageArguments, CoverageFormat, PythonArguments};
+use crate::collected::Collected;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::files::kernels;
 use crate::printable;
 use crate::progress;
+use crate::python_source;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
-use twill_driver::files::named;
 use twill_driver::options::{CompileOptions, LoweringOptions, SearchLimits};
 use twill_driver::tune::{Assembler, OperationCounts};
 use twill_driver::{CodeCoverage, Coverage, Options, ScheduleCoverage, Session, Silent, coverage};
@@ -34,14 +36,15 @@ pub(crate) fn run(arguments: &CoverageArguments) -> Result<Exit, Error> {
         let mut observer = Silent;
         let search = options.search.patient().search(Instant::now(), progress::interrupt());
         let mut session = Session { cache: cache.clone(), ..Session::new(search, &mut observer) };
-        let found = named(&path.display().to_string())
-            .map_err(Error::from)
+        let name = path.display().to_string();
+        let found = python_source::input(&name, &PythonArguments::default(), arguments.machine.as_deref())
             .and_then(|input| Ok(options.request(input, machine.clone())?))
             .and_then(|request| Ok(coverage(&request, &CompileOptions::default(), assembler.as_ref(), &mut session)?));
         match found {
             Ok(found) => {
-                println!("{}", line(&path, &found, arguments.format));
-                all.push(found);
+                let collected = Collected::of(&path);
+                println!("{}", line(&path, &found, collected.as_ref(), arguments.format));
+                all.push((found, collected));
             }
             Err(error) => {
                 eprintln!("error: {}", printable(&error.to_string()));
@@ -59,27 +62,7 @@ pub(crate) fn run(arguments: &CoverageArguments) -> Result<Exit, Error> {
     })
 }
 
-/// The files that are named, and those of the folders, in the order of their names.
-fn kernels(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
-    let mut all = Vec::new();
-    for path in inputs {
-        if !path.is_dir() {
-            all.push(path.clone());
-            continue;
-        }
-        let failed = |error| Error::Folder { path: path.clone(), error };
-        let mut found = Vec::new();
-        for entry in std::fs::read_dir(path).map_err(failed)? {
-            found.push(entry.map_err(failed)?.path());
-        }
-        found.retain(|file| file.extension().is_some_and(|kind| kind == "ttir"));
-        found.sort();
-        all.extend(found);
-    }
-    Ok(all)
-}
-
-fn line(path: &Path, found: &Coverage, format: CoverageFormat) -> String {
+fn line(path: &Path, found: &Coverage, collected: Option<&Collected>, format: CoverageFormat) -> String {
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let schedule = match &found.schedule {
         ScheduleCoverage::Optimal => "optimal".to_owned(),
@@ -88,9 +71,18 @@ fn line(path: &Path, found: &Coverage, format: CoverageFormat) -> String {
     };
     match format {
         // Plain data always serialises.
-        CoverageFormat::Json => serde_json::to_string(found).unwrap_or_default(),
+        CoverageFormat::Json => {
+            let mut row = serde_json::to_value(found).unwrap_or_default();
+            if let Some(collected) = collected {
+                row["launches"] = collected.launches.into();
+                row["milliseconds"] = collected.milliseconds.into();
+            }
+            row.to_string()
+        }
         CoverageFormat::Text => {
-            format!("{name}\n  schedule: {schedule}\n  Gluon: {}\n  CUDA: {}", words(&found.gluon), words(&found.cuda))
+            let launched = collected.map_or_else(String::new, |collected| format!("  launched: {collected}\n"));
+            let (gluon, cuda) = (words(&found.gluon), words(&found.cuda));
+            format!("{name}\n{launched}  schedule: {schedule}\n  Gluon: {gluon}\n  CUDA: {cuda}")
         }
         CoverageFormat::Markdown => {
             let cell = |text: String| text.replace('|', "\\|");
@@ -124,7 +116,8 @@ fn words(code: &CodeCoverage) -> String {
 }
 
 /// How many of each kind there are, and the reasons, the most frequent first.
-fn summary(all: &[Coverage]) -> String {
+fn summary(found: &[(Coverage, Option<Collected>)]) -> String {
+    let all: Vec<&Coverage> = found.iter().map(|(coverage, _)| coverage).collect();
     let share = |what: &str, count: usize| {
         let percent = 100.0 * count as f64 / all.len().max(1) as f64;
         format!("{what}: {count} of {} ({percent:.1} %)\n", all.len())
@@ -135,6 +128,16 @@ fn summary(all: &[Coverage]) -> String {
     text += &share("Gluon", count(&|c| c.gluon.is_generated()));
     text += &share("CUDA", count(&|c| c.cuda.is_generated()));
     text += &share("schedule realised", count(&|c| c.gluon.is_realised() || c.cuda.is_realised()));
+    let time = |is: &dyn Fn(&Coverage) -> bool| -> f64 {
+        let times = found.iter().filter(|(coverage, _)| is(coverage));
+        times.filter_map(|(_, collected)| collected.as_ref()?.milliseconds).sum()
+    };
+    let total = time(&|_| true);
+    if total > 0.0 {
+        let realised = time(&|c| c.gluon.is_realised() || c.cuda.is_realised());
+        let percent = 100.0 * realised / total;
+        text += &format!("  of the time on the GPU: {realised:.1} of {total:.1} ms ({percent:.1} %)\n");
+    }
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     for one in all {
         if let CodeCoverage::InOrder { why, .. } | CodeCoverage::None(why) = &one.gluon {

@@ -25,8 +25,16 @@ pub(crate) enum Error {
     Gaus(Box<GausError>),
     #[error("cannot read the folder {}: {error}", path.display())]
     Folder { path: PathBuf, error: io::Error },
+    #[error("{}: there is no .ttir in this folder; name a folder of kernels, or the kernels", path.display())]
+    NoKernels { path: PathBuf },
     #[error("cannot write {}: {error}", path.display())]
     Write { path: PathBuf, error: io::Error },
+    #[error(
+        "this twill came without the playground, which is no file at any of {places}; install the wheel, or make it with `cargo xtask playground`"
+    )]
+    NoPlayground { places: String },
+    #[error("cannot write manual pages into {}: {error}", path.display())]
+    Manual { path: PathBuf, error: io::Error },
     #[error("cannot write to standard output: {0}")]
     Output(io::Error),
     #[error("no built-in graph is named `{name}`; there are: {known}")]
@@ -37,6 +45,28 @@ pub(crate) enum Error {
         "{}: {why}; a kernel needs a new folder, an empty one, or one that holds a kernel of twill's and nothing else", path.display()
     )]
     NotOurs { path: PathBuf, why: String },
+    #[error("cannot read {}: there is no such file; write it with --write and the kernels to compare", path.display())]
+    NoBaseline { path: PathBuf },
+    #[error(transparent)]
+    Baseline(#[from] twill_driver::performance::BaselineError),
+    #[error(transparent)]
+    Performance(Box<twill_driver::performance::PerformanceError>),
+    #[error("{input}: {path} does not have it; it has {known}; add it with --write")]
+    NotInBaseline { path: String, input: String, known: String },
+    #[error(
+        "{input}: the machine {name} is not what it was when {path} was written: costs or resources differ, so that nothing can be compared; write it again with --write"
+    )]
+    ChangedMachine { path: String, input: String, name: String },
+    #[error(
+        "{input}: {path} is for the machine {before}, not {now}; leave --machine out, or write it again with --write"
+    )]
+    AnotherMachine { path: String, input: String, before: String, now: String },
+    #[error("{input}: its kernel is `{now}`, and {path} has `{before}`; write it again with --write")]
+    OtherKernel { path: String, input: String, before: String, now: String },
+    #[error(
+        "{input}: {path} was written with --{option} {before}, not {now}; leave it out, or write it again with --write"
+    )]
+    OtherOptions { path: String, input: String, option: String, before: String, now: String },
     #[error(transparent)]
     Machine(#[from] twill_machine::MachineError),
     #[error("{}", lines(.0))]
@@ -57,6 +87,10 @@ pub(crate) enum Error {
         "{command} runs in Python, {purpose}, and {python} cannot: {why}; pip install the package from the checkout, or name another interpreter in TWILL_PYTHON"
     )]
     Python { command: &'static str, purpose: &'static str, python: String, why: String },
+    #[error("{input}: --{option} is for Python source, FILE.py::KERNEL; TTIR and graphs have their types already")]
+    OnlyForPython { input: String, option: &'static str },
+    #[error("{input}: {why}")]
+    Ttir { input: String, why: String },
     #[error(
         "{path}: the objective is {found}, below the lower bound {bound} that the file claims; the schedule itself is legal"
     )]
@@ -109,6 +143,12 @@ pub(crate) enum Error {
     RejectedLoops { path: String, error: Box<twill_check::RejectedLoops> },
     #[error("{path}: {error}")]
     Rejected { path: String, error: twill_check::Rejected },
+}
+
+impl From<twill_driver::performance::PerformanceError> for Error {
+    fn from(error: twill_driver::performance::PerformanceError) -> Error {
+        Error::Performance(Box::new(error))
+    }
 }
 
 impl From<GausError> for Error {

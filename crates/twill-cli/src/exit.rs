@@ -16,6 +16,13 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    /// `twill check-perf` found a kernel that got worse.
+    pub(crate) const WORSE: Exit = Exit::Infeasible;
+    /// `twill lint` has findings.
+    pub(crate) const FINDINGS: Exit = Exit::Error;
+    /// `twill lint` cannot check an input.
+    pub(crate) const BAD_INPUT: Exit = Exit::Infeasible;
+
     /// What a status says.
     pub(crate) fn of(status: Status) -> Exit {
         match status {

@@ -1,5 +1,6 @@
 //! Writing outputs whole, and reading inputs.
 
+use crate::collected::Collected;
 use crate::error::Error;
 use std::fs;
 use std::io::{self, Write};
@@ -42,4 +43,30 @@ pub(crate) fn write(path: Option<&Path>, text: &(impl AsRef<[u8]> + ?Sized)) -> 
         let _ = fs::remove_file(&partial);
     }
     written.map_err(failed)
+}
+
+/// The files that are named, and the TTIR of the folders, in the order of their names.
+pub(crate) fn kernels(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Error> {
+    let mut all = Vec::new();
+    for path in inputs {
+        if !path.is_dir() {
+            all.push(path.clone());
+            continue;
+        }
+        let failed = |error| Error::Folder { path: path.clone(), error };
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(path).map_err(failed)? {
+            found.push(entry.map_err(failed)?.path());
+        }
+        found.retain(|file| file.extension().is_some_and(|kind| kind == "ttir"));
+        found.sort();
+        // Of collected kernels, those first that took most time.
+        let time = |file: &PathBuf| Collected::of(file).and_then(|one| one.milliseconds).unwrap_or(0.0);
+        found.sort_by(|one, other| time(other).total_cmp(&time(one)));
+        if found.is_empty() {
+            return Err(Error::NoKernels { path: path.clone() });
+        }
+        all.extend(found);
+    }
+    Ok(all)
 }

@@ -1,15 +1,14 @@
 //! `twill fit`: whether kernels fit, before anything is searched.
 
-use crate::arguments::{FitArguments, FitFormat};
+use crate::annotate::{self, Annotation};
+use crate::arguments::{FitArguments, FitFormat, PythonArguments};
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::files;
-use crate::printable;
+use crate::{files, printable, python_source};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::time::Instant;
-use twill_driver::files::named;
-use twill_driver::{Fit, Need, Options, Verdict};
+use twill_driver::{Fit, Need, Options, Places, Verdict, places};
 use twill_graph::{grouped, grouped_real};
 use twill_report::folded;
 
@@ -23,24 +22,36 @@ pub(crate) fn run(arguments: &FitArguments) -> Result<Exit, Error> {
         ..Options::default()
     };
     let machine = options.lowering.lowering()?.machine;
-    let one = |path: &std::path::PathBuf| -> Result<Fit, Error> {
-        let input = named(&path.display().to_string())?;
-        Ok(twill_driver::fit(&options.request(input, machine.clone())?, &options.code)?)
+    let as_annotations = arguments.format.annotations();
+    let one = |path: &std::path::PathBuf| -> Result<(Fit, Option<Places>), Error> {
+        let python = PythonArguments::default();
+        let input = python_source::input(&path.display().to_string(), &python, arguments.lowering.machine.as_deref())?;
+        let request = options.request(input, machine.clone())?;
+        let fit = twill_driver::fit(&request, &options.code)?;
+        Ok((fit, as_annotations.and_then(|_| places(&request).ok().flatten())))
     };
     let (mut text, mut verdicts, mut failed) = (String::new(), Vec::new(), false);
-    for path in &arguments.inputs {
+    let mut annotations: Vec<Annotation> = Vec::new();
+    for path in &files::kernels(&arguments.inputs)? {
         let started = Instant::now();
         let found = one(path);
         let milliseconds = started.elapsed().as_secs_f64() * 1e3;
         match (&found, arguments.format) {
-            (Ok(fit), FitFormat::Text) => {
+            (Ok((fit, _)), FitFormat::Text) => {
                 text.push_str(&folded(&words(fit, arguments.verbose), arguments.width.columns()))
             }
             (Err(error), FitFormat::Text) => eprintln!("error: {}", printable(&error.to_string())),
+            (Ok((fit, places)), FitFormat::Sarif | FitFormat::Github) => {
+                annotations.extend(annotate::fitted(fit, places.as_ref()));
+            }
+            (Err(error), FitFormat::Sarif | FitFormat::Github) => {
+                eprintln!("error: {}", printable(&error.to_string()));
+                annotations.push(annotate::refused(&path.display().to_string(), error));
+            }
             (found, FitFormat::Json) => {
                 let mut value = match found {
                     // Plain data always serialises.
-                    Ok(fit) => serde_json::to_value(fit).unwrap_or_default(),
+                    Ok((fit, _)) => serde_json::to_value(fit).unwrap_or_default(),
                     Err(error) => json!({"input": path.display().to_string(), "error": error.to_string()}),
                 };
                 if arguments.timings {
@@ -50,9 +61,12 @@ pub(crate) fn run(arguments: &FitArguments) -> Result<Exit, Error> {
             }
         }
         match found {
-            Ok(fit) => verdicts.push(fit.verdict),
+            Ok((fit, _)) => verdicts.push(fit.verdict),
             Err(_) => failed = true,
         }
+    }
+    if let Some(format) = as_annotations {
+        text = annotate::render(format, &annotate::FIT_RULES, &annotations, &arguments.annotations.root());
     }
     files::write(None, &text)?;
     Ok(if failed {

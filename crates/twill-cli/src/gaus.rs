@@ -15,7 +15,7 @@ pub(crate) const TRACED_ITERATIONS: u32 = 3;
 
 pub(crate) fn run(arguments: &GausArguments) -> Result<Exit, Error> {
     match arguments.options.engine {
-        GausEngine::Exact => exact(arguments),
+        GausEngine::Exact => exact(arguments).or_else(|error| stopped(error).map(|(exit, _)| exit)),
         _ => answer(arguments).map(|(exit, _)| exit),
     }
 }
@@ -32,7 +32,18 @@ fn answer(arguments: &GausArguments) -> Result<(Exit, bool), Error> {
             eprintln!("{}", printable(&error.to_string()));
             Ok((Exit::Infeasible, true))
         }
-        other => other,
+        other => other.or_else(stopped),
+    }
+}
+
+/// What ended before there was a graph was not found in time.
+fn stopped(error: Error) -> Result<(Exit, bool), Error> {
+    match error {
+        Error::Gaus(error) if error.is_stopped() => {
+            eprintln!("{}", printable(&error.to_string()));
+            Ok((Exit::Stopped, false))
+        }
+        other => Err(other),
     }
 }
 

@@ -12,7 +12,7 @@ const COLUMNS: usize = 80;
 const ALL: &str = "help-all";
 
 /// What a command without a list here shows: all it has.
-const SHORT: [(&str, &[&str]); 7] = [
+const SHORT: [(&str, &[&str]); 8] = [
     ("lower", &["machine", "kernel", "loop_index", "sub_tiles", "format", "width"]),
     (
         "schedule",
@@ -46,6 +46,7 @@ const SHORT: [(&str, &[&str]); 7] = [
         ],
     ),
     ("explain", &["machine", "sub_tiles", "compute_groups", "what_if", "time_limit", "format", "output", "quiet"]),
+    ("check-perf", &["baseline", "write", "machine", "sub_tiles", "compute_groups", "ring_depth", "emit", "format"]),
     ("fit", &["machine", "sub_tiles", "compute_groups", "ring_depth", "format", "verbose"]),
     (
         "report",
@@ -69,6 +70,9 @@ const SHORT: [(&str, &[&str]); 7] = [
     ),
 ];
 
+/// Commands that the short list leaves out.
+const RARE: [&str; 5] = ["cache", "graphs", "schema", "completions", "man"];
+
 /// What shows in the help of every command.
 const ALWAYS: [&str; 3] = ["input", "inputs", "help"];
 
@@ -76,6 +80,11 @@ const ALWAYS: [&str; 3] = ["input", "inputs", "help"];
 pub(crate) fn command(words: &[OsString]) -> Command {
     let is_all = words.iter().any(|word| word == "--help-all");
     of(Arguments::command(), is_all)
+}
+
+/// The command with all it has, for manual pages and for shells.
+pub(crate) fn whole() -> Command {
+    of(Arguments::command(), true)
 }
 
 fn of(command: Command, is_all: bool) -> Command {
@@ -95,8 +104,10 @@ fn of(command: Command, is_all: bool) -> Command {
     if passes_words_on {
         return command;
     }
-    if name == "twill" && !is_all {
-        // All commands and this line are more than a screen.
+    let is_short_top = name == "twill" && !is_all;
+    if is_short_top {
+        // All commands and this line, and that of --help, are more than a screen; these are looked for by few.
+        command = command.mut_subcommands(|own| if RARE.contains(&own.get_name()) { own.hide(true) } else { own });
         let version = Arg::new("version").long("version").short('V').action(ArgAction::Version).hide(true);
         command = command.disable_version_flag(true).arg(version);
     }
@@ -106,6 +117,7 @@ fn of(command: Command, is_all: bool) -> Command {
         .short('h')
         .action(ArgAction::HelpShort)
         .help("Print help")
+        .hide(is_short_top)
         .help_heading(None::<&str>);
     let all = Arg::new(ALL).long(ALL).action(action).help("Print help on all options").help_heading(None::<&str>);
     command.disable_help_flag(true).arg(help.display_order(1000)).arg(all.display_order(1001))
@@ -120,7 +132,8 @@ mod tests {
     /// Every command with its subcommands, by the words that call it; those that Python reads the words of are left out.
     fn all(command: &Command, before: &str, found: &mut Vec<(String, Command)>) {
         let name = format!("{before}{}", command.get_name());
-        for own in command.get_subcommands().filter(|own| !["sweep", "calibrate"].contains(&own.get_name())) {
+        for own in command.get_subcommands().filter(|own| !["sweep", "collect", "calibrate"].contains(&own.get_name()))
+        {
             all(own, &format!("{name} "), found);
         }
         found.push((name, command.clone()));

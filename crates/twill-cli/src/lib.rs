@@ -3,11 +3,14 @@
 //! [`run`] is the command. Its options are those of [`twill_driver::options`], which the Python package has as well. Here are
 //! their place on the command line, help, files, progress, and exit codes; each command is a module, and this file calls it.
 
+mod annotate;
 mod arguments;
 mod budgets;
 mod cache;
 mod certificate;
 mod check;
+mod check_perf;
+mod collected;
 mod compile;
 mod coverage;
 mod error;
@@ -19,14 +22,18 @@ mod front;
 mod gaus;
 mod graphs;
 mod help;
+mod lint;
 mod loop_text;
 mod lower;
 mod machine;
 mod machine_difference;
+mod manual;
 mod pictures;
 mod pipeline;
+mod playground;
 mod progress;
 mod python;
+mod python_source;
 mod report;
 mod request;
 mod schedule;
@@ -55,7 +62,9 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
         Err(error) => {
             // clap would exit with 2, which here means "infeasible".
             let _ = error.print();
-            return if error.use_stderr() { Exit::Error } else { Exit::Done } as u8;
+            let is_lint = words.get(1).is_some_and(|word| word == "lint");
+            let refused = if is_lint { Exit::BAD_INPUT } else { Exit::Error };
+            return if error.use_stderr() { refused } else { Exit::Done } as u8;
         }
     };
     let result = match &arguments.command {
@@ -64,16 +73,22 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Fit(a) => fit::run(a),
         Command::Coverage(a) => coverage::run(a),
         Command::Trace(a) => trace::run(a),
+        Command::Lint(a) => lint::run(a),
+        Command::CheckPerf(a) => check_perf::run(a),
         Command::Gaus(a) => gaus::run(a),
         Command::Explain(a) => explain::run(a),
         Command::Report(a) => report::run(a),
+        Command::Playground(a) => playground::run(a),
         Command::Lower(a) => lower::run(a),
         Command::Check(a) => check::run(a),
         Command::Graphs(a) => graphs::run(a),
         Command::Machine(a) => machine::run(a),
+        Command::Collect(_) => python::run(python::Module::Collect, words.get(2..).unwrap_or_default()),
         Command::Sweep(a) => python::run(python::Module::Sweep, &a.words),
         Command::Cache(a) => cache::run(a),
         Command::Schema(a) => schema::run(a),
+        Command::Completions(a) => manual::completions(a),
+        Command::Man(a) => manual::pages(a),
     };
     let exit = result.unwrap_or_else(|error| {
         eprintln!("error: {}", printable(&error.to_string()));

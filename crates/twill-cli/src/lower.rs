@@ -5,12 +5,11 @@ use crate::error::Error;
 use crate::exit::Exit;
 use crate::files;
 use twill_driver::Lowered;
-use twill_driver::files::named;
 use twill_graph::WarpAssignment;
 use twill_graph::format::{GraphFile, MachineReference};
 
 pub(crate) fn run(arguments: &LowerArguments) -> Result<Exit, Error> {
-    let loops = twill_driver::lowered(&named(&arguments.source.input)?, &arguments.source.lowering.lowering()?)?.loops;
+    let loops = twill_driver::lowered(&arguments.source.read()?, &arguments.source.lowering.lowering()?)?.loops;
     let text = match arguments.format {
         LowerFormat::Tiles => {
             let columns = arguments.width.columns();

@@ -1,15 +1,22 @@
 //! From arguments to a request: its input read, its machine loaded, its limits counted from when the command began.
 
-use crate::arguments::SearchArguments;
+use crate::arguments::{SearchArguments, SourceArguments};
 use crate::error::Error;
-use crate::{budgets, progress};
-use twill_driver::{Cache, Request, SiblingOptions, files};
+use crate::{budgets, progress, python_source};
+use twill_driver::{Cache, Input, Request, SiblingOptions};
 use twill_exact::SearchOptions;
+
+impl SourceArguments {
+    /// The input.
+    pub(crate) fn read(&self) -> Result<Input, Error> {
+        python_source::input(&self.input, &self.python, self.lowering.machine.as_deref())
+    }
+}
 
 impl SearchArguments {
     /// What is requested.
     pub(crate) fn request(&self, siblings: &SiblingOptions) -> Result<Request, Error> {
-        let input = files::named(&self.source.input)?;
+        let input = self.source.read()?;
         Ok(self.options(siblings).request(input, None)?)
     }
 

@@ -16,6 +16,7 @@ pub(crate) fn run(arguments: &SchemaArguments) -> Result<Exit, Error> {
         SchemaFormat::Pipeline => format::pipeline_schema(),
         SchemaFormat::Trace => format::trace_schema(),
         SchemaFormat::Fit => twill_driver::fit_schema(),
+        SchemaFormat::Performance => twill_driver::performance::baseline_schema(),
     };
     files::write(None, &format!("{schema:#}\n"))?;
     Ok(Exit::Done)

@@ -48,6 +48,8 @@ pub struct GroupShares {
     pub operands_in_memory: bool,
     /// Iterations begin with a wait for results of the one before that threads read.
     pub completed_carried: bool,
+    /// Iterations end with a wait for all MMAs, so that none runs from one to the next.
+    pub completed_iterations: bool,
     /// A group that loads through pointers computes addresses anew for each tile, and holds none of them in registers.
     pub fresh_addresses: bool,
     /// Registers a thread of the group that loads, as far as groups that compute can spare them.

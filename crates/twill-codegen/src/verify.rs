@@ -12,9 +12,9 @@ use crate::error::Error;
 use crate::ir::Detail;
 use crate::ir::WarpProgram;
 use std::ops::Deref;
-use std::time::Instant;
 pub use structure::well_formed;
 use twill_check::protocol::{Limits, Proof, ProtocolError, verify};
+use web_time::Instant;
 
 /// Warp programs of a kernel whose barriers are proved to be enough, in whatever order groups and asynchronous units
 /// work. Only [`check`] makes one, and the emitters take nothing else.

@@ -271,14 +271,8 @@ fn survivors(name: &str, system: &System, step: usize) -> Counts {
 /// Every mistake is found, but for those that are none; how many of each kind is in the snapshot.
 #[test]
 fn mistakes_in_generated_programs_are_found() {
-    let (mut table, mut unknown) = (String::new(), String::new());
-    for (example, persistent, pingpong, step) in [
-        ("gemm_tma", false, false, 1),
-        ("gemm_tma", true, true, 1),
-        ("attention_forward", false, false, 1),
-        ("attention_forward", true, true, 1),
-        ("attention_backward", false, false, 7),
-    ] {
+    let found = |(example, persistent, pingpong, step): (&str, bool, bool, usize)| {
+        let (mut table, mut unknown) = (String::new(), String::new());
         let scheduled = Scheduled::new(example, "h200", &twill_triton::Options::default());
         let system = scheduled.program(persistent, 2, pingpong).unwrap().system().unwrap();
         let counts = survivors(example, &system, step);
@@ -296,7 +290,20 @@ fn mistakes_in_generated_programs_are_found() {
                 writeln!(table, "  {}: {} of {all}, {}", kind.trim_end(), names.len(), row.3).unwrap();
             }
         }
-    }
+        (table, unknown)
+    };
+    // Side by side: together they take longer than all other tests.
+    let (table, unknown): (String, String) = std::thread::scope(|scope| {
+        let all = [
+            ("gemm_tma", false, false, 1),
+            ("gemm_tma", true, true, 1),
+            ("attention_forward", false, false, 1),
+            ("attention_forward", true, true, 1),
+            ("attention_backward", false, false, 7),
+        ];
+        let threads: Vec<_> = all.into_iter().map(|one| scope.spawn(move || found(one))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).unzip()
+    });
     assert!(unknown.is_empty(), "mistakes that nothing finds, and no reason is known why they are none:\n{unknown}");
     insta::assert_snapshot!(table);
 }

@@ -75,7 +75,7 @@ fn a_hint_to_specialise_warps_changes_nothing() {
 const INGREDIENTS: &[(&str, &[&str], &[&str])] = &[
     ("epilogue_bias_vector", &["gl.load(", "gl.convert_layout(bias"], &[]),
     ("epilogue_bias_vector_masked", &["gl.load(", "mask=", "< N"], &[]),
-    ("epilogue_residual_tile", &["async_copy_global_to_shared(r_desc_"], &["gl.load("]),
+    ("epilogue_residual_tile", &["async_load(r_desc_"], &["gl.load("]),
     ("epilogue_residual_pointers", &["gl.load(r_ptr", "mask="], &[]),
     ("epilogue_erf", &["gl.erf("], &[]),
     ("epilogue_sigmoid", &["gl.exp("], &[]),
@@ -94,8 +94,8 @@ const INGREDIENTS: &[(&str, &[&str], &[&str])] = &[
     ("product_neither_transposed", &["warpgroup_mma(a_"], &[".permute("]),
     ("product_two_sums", &["even_", "odd_"], &[]),
     ("product_grouped_order", &["gl.minimum(", " % "], &[]),
-    ("product_moving_pointers", &["async_copy_global_to_shared(b_ptr_64x128, "], &["gl.load(", "async_copy."]),
-    ("product_wrapped_pointers", &["async_copy_global_to_shared(b_ptr_64x128, "], &["gl.load(", "async_copy."]),
+    ("product_moving_pointers", &["async_load(b_ptr_64x128, "], &["gl.load(", "async_copy."]),
+    ("product_wrapped_pointers", &["async_load(b_ptr_64x128, "], &["gl.load(", "async_copy."]),
 ];
 
 #[test]
@@ -159,7 +159,7 @@ fn both_languages_say_the_same_of_warps_and_barriers() {
         for (here, there) in [
             ("mbarrier_wait(bars(", "mbarrier_wait(bars, "),
             ("mbarrier_arrive(bars(", "mbarrier_arrive(bars, "),
-            (" tma_load(", "tma.async_copy_global_to_shared("),
+            (" tma_load(", "async_load("),
         ] {
             // The prelude of the one and the header of the other define them.
             let calls = gluon.matches(there).count() - gluon.matches(&format!("def {there}")).count();

@@ -4,13 +4,17 @@
 //! options, budgets, and the build of Twill. Each is a file that begins with the hash of its content and takes its name when it
 //! is whole, so that writers may be many and may be killed. An entry is a claim like any other: what is read is replayed by
 //! `twill-check`, and thrown away where it fails.
+//!
+//! Kernels are executed, so folders and entries count only if they are this user's and nobody else may write to them. The
+//! hash in an entry is of its key too: an entry that somebody moved to the place of another one is none.
 
+use crate::owner;
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
-use std::fs;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -88,6 +92,11 @@ impl Key {
         forget_places(&mut value);
         Key { kind, hash: hash(&format!("{BUILD}\n{value}")) }
     }
+
+    /// The hash of an entry of this key.
+    fn digest(&self, text: &str) -> String {
+        hash(&format!("{}/{}\n{text}", self.kind.name(), self.hash))
+    }
 }
 
 fn hash(text: &str) -> String {
@@ -142,6 +151,10 @@ impl Cache {
 
     fn count(&self) -> io::Result<CacheInfo> {
         let mut info = CacheInfo::default();
+        match owner::trusted_folder(&self.entries) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
         for kind in EntryKind::ALL {
             let folder = self.entries.join(kind.name());
             let entries = match fs::read_dir(folder) {
@@ -199,11 +212,25 @@ impl Cache {
         self.entries.join(key.kind.name()).join(&key.hash)
     }
 
-    /// An entry's text; one that is not what was written is absent.
+    /// That the folders of an entry are this user's alone.
+    fn trusted(&self, key: &Key) -> io::Result<()> {
+        owner::trusted_folder(&self.entries)?;
+        owner::trusted_folder(&self.entries.join(key.kind.name()))
+    }
+
+    /// An entry's text; one that is not what this user wrote is absent.
     fn read(&self, key: &Key) -> Option<String> {
-        let file = fs::read_to_string(self.path(key)).ok()?;
-        let (digest, text) = file.split_once('\n')?;
-        (digest == hash(text)).then(|| text.to_owned())
+        self.trusted(key).ok()?;
+        let path = self.path(key);
+        // Opening a pipe would wait for its writer.
+        owner::trusted_file(&fs::symlink_metadata(&path).ok()?).ok()?;
+        let mut file = File::open(&path).ok()?;
+        // It may have been replaced in between.
+        owner::trusted_file(&file.metadata().ok()?).ok()?;
+        let mut whole = String::new();
+        file.read_to_string(&mut whole).ok()?;
+        let (digest, text) = whole.split_once('\n')?;
+        (digest == key.digest(text)).then(|| text.to_owned())
     }
 
     /// Keeps a text. That it cannot be kept is no failure: it is found again.
@@ -213,9 +240,10 @@ impl Cache {
 
     fn try_write(&self, key: &Key, text: &str) -> io::Result<()> {
         let folder = self.entries.join(key.kind.name());
-        fs::create_dir_all(&folder)?;
+        owner::create_folder(&folder)?;
+        self.trusted(key)?;
         let mut file = tempfile::Builder::new().prefix(".").tempfile_in(folder)?;
-        writeln!(file, "{}", hash(text))?;
+        writeln!(file, "{}", key.digest(text))?;
         file.write_all(text.as_bytes())?;
         file.persist(self.path(key))?;
         Ok(())
@@ -223,7 +251,9 @@ impl Cache {
 
     /// Forgets an entry that failed its check.
     fn remove(&self, key: &Key) {
-        let _ = fs::remove_file(self.path(key));
+        if self.trusted(key).is_ok() {
+            let _ = fs::remove_file(self.path(key));
+        }
     }
 
     /// What an entry says, if there is one and `check` accepts it; what it does not accept is forgotten.
@@ -276,6 +306,52 @@ mod tests {
         cache.write(&key("a"), "text");
         assert_eq!(cache.find(&key("a"), |_| None::<()>), None);
         assert!(!path.exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_others_may_have_written_is_absent() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path());
+        let found = |of: &str| cache.find(&key(of), |text| Some(text.to_owned()));
+        cache.write(&key("a"), "text");
+        for (path, usual) in [
+            (cache.folder().to_owned(), 0o700),
+            (cache.folder().join("schedule"), 0o700),
+            (cache.path(&key("a")), 0o600),
+        ] {
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, usual);
+            assert_eq!(found("a").as_deref(), Some("text"));
+            mode(&path, 0o777);
+            assert_eq!(cache.read(&key("a")), None, "{}", path.display());
+            mode(&path, usual);
+        }
+        mode(cache.folder(), 0o770);
+        assert!(cache.info().unwrap_err().to_string().contains("others may write"));
+        cache.write(&key("b"), "text");
+        mode(cache.folder(), 0o700);
+        assert_eq!((found("a").as_deref(), found("b")), (Some("text"), None));
+
+        // Under the name of another one, by a link, by a pipe.
+        fs::copy(cache.path(&key("a")), cache.path(&key("b"))).unwrap();
+        assert_eq!(cache.read(&key("b")), None);
+        fs::rename(cache.path(&key("a")), folder.path().join("moved")).unwrap();
+        symlink(folder.path().join("moved"), cache.path(&key("a"))).unwrap();
+        assert_eq!(cache.read(&key("a")), None);
+        fs::remove_file(cache.path(&key("a"))).unwrap();
+        let pipe = std::process::Command::new("mkfifo").arg(cache.path(&key("a"))).status();
+        assert!(pipe.is_err() || cache.read(&key("a")).is_none());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_folder_that_is_a_link_is_not_used() {
+        let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        Cache::at(other.path()).write(&key("a"), "text");
+        std::os::unix::fs::symlink(other.path().join(ENTRIES), folder.path().join(ENTRIES)).unwrap();
+        assert_eq!(Cache::at(folder.path()).read(&key("a")), None);
     }
 
     #[test]

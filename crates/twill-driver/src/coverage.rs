@@ -3,8 +3,8 @@
 use crate::tune::{self, Assembler, CompileOptions, Compiled, Language, OperationCounts};
 use crate::{Error, Request, Session};
 use serde::Serialize;
-use std::time::Instant;
 use twill_graph::Status;
+use web_time::Instant;
 
 /// What becomes of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -98,6 +98,16 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// The assembler did not come to its end, which says nothing about the kernel.
+    #[error("{input}: {python} could not assemble the kernel: {why}")]
+    Interrupted {
+        /// The input.
+        input: String,
+        /// The interpreter.
+        python: String,
+        /// What stopped it.
+        why: String,
+    },
     /// A file of the kernel could not be written for the assembler.
     #[error("cannot write {path}: {error}")]
     Scratch {

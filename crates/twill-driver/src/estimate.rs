@@ -51,7 +51,7 @@ pub fn wider_bound(one: &LoopProblem, interval: Option<Cycles>, session: &mut Se
         budget: Budget { work: Some(work), ..session.search.budget.clone() },
         largest_interval: interval.map(|interval| interval - Cycles(1)),
         objective_work: Some(0),
-        seed: None,
+        ..SearchOptions::default()
     };
     let report = twill_exact::schedule(&problem, &options, &mut |progress| session.observer.progress(&progress));
     Some(match (&report.outcome, interval) {

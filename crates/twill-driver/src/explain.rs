@@ -2,10 +2,10 @@
 
 use crate::replay::replay;
 use crate::{Error, LoopProblem, LoweringParameters, Request, Session, problems, solve};
-use std::time::Instant;
 use twill_check::Verified;
 use twill_exact::ExplainOptions;
 use twill_graph::{Change, Explanation, Report, Schedule, Status, WhatIf};
+use web_time::Instant;
 
 /// A loop, what is known of its schedule, and why it is no faster.
 #[derive(Clone, Debug)]

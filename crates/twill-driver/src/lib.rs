@@ -18,6 +18,9 @@ mod input;
 mod kind;
 mod observe;
 pub mod options;
+mod owner;
+pub mod performance;
+mod places;
 mod relax;
 mod replay;
 pub mod report;
@@ -41,6 +44,7 @@ pub use input::{LoopProblem, Loops, Lowered, Siblings, Source, default_assignmen
 pub use kind::{InputKind, STANDARD_INPUT};
 pub use observe::{Observer, Silent};
 pub use options::{Options, SiblingOptions};
+pub use places::{Places, places};
 pub use request::{Content, DEFAULT_MACHINE, GraphInput, Input, Limits, LoweringParameters, Request};
 pub use session::Session;
 pub use solve::{json, pipeline, schedule_file, solve};

@@ -28,8 +28,9 @@ impl<'a> Session<'a> {
     /// What an answer depends on in addition to the question: where a search was stopped decides which of several equally good
     /// schedules it has.
     pub(crate) fn depends(&self) -> impl serde::Serialize + use<> {
-        let SearchOptions { budget, largest_interval, objective_work, seed: _ } = &self.search;
-        (budget.time, budget.work, budget.memory.map(|memory| memory.bytes), *largest_interval, *objective_work)
+        let SearchOptions { budget, largest_interval, largest_intervals, objective_work, seed: _ } = &self.search;
+        let largest = (*largest_interval, largest_intervals.clone());
+        (budget.time, budget.work, budget.memory.map(|memory| memory.bytes), largest, *objective_work)
     }
 
     /// Whether somebody asked to stop.

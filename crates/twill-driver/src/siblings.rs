@@ -3,11 +3,11 @@
 use crate::cache::{EntryKind, Key};
 use crate::solve::is_proved;
 use crate::{Error, LoopProblem, Loops, Request, Session, SiblingOptions, Siblings};
-use std::time::Instant;
 use twill_check::Verified;
 use twill_exact::Naive;
 use twill_graph::format::{KernelScheduleFile, ProblemEntry};
 use twill_graph::{Liveness, MultiLoopProblem, MultiLoopReport, Phase, Schedule, StageWindow, Tie};
+use web_time::Instant;
 
 /// The loops as one problem; `None` where each is scheduled by itself.
 ///

@@ -3,11 +3,11 @@
 use crate::cache::{EntryKind, Key};
 use crate::{Error, LoopProblem, Session};
 use serde::Serialize;
-use std::time::Instant;
 use twill_check::Verified;
 use twill_exact::Naive;
 use twill_graph::format::{ProblemEntry, ScheduleFile};
 use twill_graph::{Phase, Pipeline, Problem, Report, Schedule, Status};
+use web_time::Instant;
 
 /// The schedule of a loop; `reading` is the seconds that reading and lowering it took, for the report.
 ///

@@ -3,10 +3,10 @@
 use crate::solve::verified;
 use crate::{Error, LoopProblem, Session, solve};
 use std::convert::Infallible;
-use std::time::Instant;
 use twill_check::Verified;
 use twill_exact::{AlternativeOptions, Budget, Difference, End};
 use twill_graph::{Cycles, Problem, Report, Schedule};
+use web_time::Instant;
 
 /// How many different schedules are wanted.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,9 +6,10 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use twill_graph::MemoryBudget;
 use twill_graph::proof::ProofStep;
+use web_time::Instant;
 
 /// When a search gives up, of one loop or of sibling loops together. The default never does.
 #[derive(Clone, Debug, Default)]

@@ -7,11 +7,11 @@ use crate::limits::Meter;
 use crate::progress::Progress;
 use crate::query::{self, Solution, Verdict};
 use crate::search::{self, SearchOptions};
-use std::time::Instant;
 use twill_graph::{
     Cycles, Families, LowerBound, LowerBoundKind, ModuloSchedule, Outcome, Phase, Pipeline, Problem, RejectionReason,
     Report,
 };
+use web_time::Instant;
 
 /// Bounds on the shortest schedule at one interval.
 #[derive(Clone, Debug)]

@@ -14,12 +14,12 @@ use crate::query::{self, Solution, Verdict};
 use crate::repetition;
 use crate::structure;
 
-use std::time::Instant;
 use twill_graph::saturate;
 use twill_graph::{
     Cycles, Families, Liveness, LowerBound, LowerBoundKind, ModuloSchedule, ObjectiveLevel, ObjectiveValue, Outcome,
     Phase, Placement, Problem, Rejection, RejectionReason, Report, Schedule, StageWindow,
 };
+use web_time::Instant;
 
 /// How to search.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub struct SearchOptions {
     pub budget: Budget,
     /// Largest interval to try; by default the one beyond which nothing new is possible.
     pub largest_interval: Option<Cycles>,
+    /// The same for each loop of a kernel, where several are scheduled together.
+    pub largest_intervals: Vec<Cycles>,
     /// Work units for each secondary objective (about a million a second). What is not proved by
     /// then is reported as not proved.
     pub objective_work: Option<u64>,
@@ -37,7 +39,13 @@ pub struct SearchOptions {
 
 impl Default for SearchOptions {
     fn default() -> Self {
-        SearchOptions { budget: Budget::default(), largest_interval: None, objective_work: Some(5_000_000), seed: None }
+        SearchOptions {
+            budget: Budget::default(),
+            largest_interval: None,
+            largest_intervals: Vec::new(),
+            objective_work: Some(5_000_000),
+            seed: None,
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 use std::error::Error;
 use std::time::Instant;
 use twill_check::verify_dataflow;
-use twill_gaus::{Baseline, Mobility, least_interval, lower_bound};
+use twill_gaus::{Baseline, Control, Mobility, least_interval, lower_bound};
 use twill_graph::format::{DataflowOptions, NamedText, read_dataflow};
 use twill_graph::{Dataflow, DataflowObjective, DataflowProblem, StartSteps};
 
@@ -76,7 +76,7 @@ fn intervals(graph: &Dataflow, bound: Option<u64>) -> Result<(), Box<dyn Error>>
     print!(" ResMII {} RecMII {} II ≥ {} {:.2?}", least.resources, least.recurrences, least.least(), start.elapsed());
     for baseline in [Baseline::IterativeModulo, Baseline::SdcModulo] {
         let start = Instant::now();
-        let steps: StartSteps = match baseline.smallest_interval(graph, bound, 200) {
+        let steps: StartSteps = match baseline.smallest_interval(graph, bound, 200, Control::default()) {
             Ok(steps) => steps,
             Err(error) => {
                 print!(" | {error}");

@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         print!("{:28} {:5} D {path:4} | ", problem.graph.name(), problem.graph.operations().len());
         let begun = Instant::now();
         let start = if live {
-            let start = from.parse::<Baseline>()?.smallest_interval(&problem.graph, None, 200)?;
+            let start = from.parse::<Baseline>()?.smallest_interval(&problem.graph, None, 200, Control::default())?;
             problem.interval = start.interval;
             let measure = Measure::new(&problem.graph, start.interval, &start.steps);
             problem.latency_bound = Some(measure.latency);

@@ -1,7 +1,7 @@
 //! Is there a schedule at all, at this interval and within this latency? Tried again and again in different orders.
 
 use crate::control::Clock;
-use crate::descent::descend;
+use crate::descent::{Descent, descend};
 use crate::legal::{Ejection, Preference, Table, eject, settle};
 use crate::model::Model;
 use crate::options::Options;
@@ -36,7 +36,10 @@ pub(crate) fn feasible(
         }
         let guided = attempt >= 2 && attempt % 2 == 0 && options.descent.is_some();
         if let (true, None, Some(descent)) = (guided, &wished, &options.descent) {
-            let (mu, taken) = descend(model, model.middle(), descent, clock);
+            // An eighth of the steps: what is asked for is a schedule, and another interval or latency may need the time more.
+            let (rounds, steps) = ((descent.rounds / 2).max(1), (descent.steps / 4).max(1));
+            let quick = Descent { rounds, steps, rate: 3.0 * descent.rate, ..*descent };
+            let (mu, taken) = descend(model, model.middle(), &quick, clock);
             gradients += taken;
             wished = Some(settle(model, &mu, options.side));
         }

@@ -1,7 +1,7 @@
 //! C*: the smallest interval, then at it the least latency, then the least storage.
 
 use crate::control::{Clock, Control};
-use crate::engine::search;
+use crate::engine::{Part, search};
 use crate::feasible::Effort;
 use crate::latency::{Short, Shrink};
 use crate::model::GausError;
@@ -92,7 +92,7 @@ pub fn smallest_interval(
     let mut gradients = answer.gradients;
     let short = shrink.shrink(best, &mut |short| {
         let objective = i128::from(short.latency);
-        report(Progress { elapsed: clock.elapsed(), round: 0, gradients, objective });
+        report(Progress { elapsed: clock.elapsed(), round: 0, gradients, objective, part: Part::Ejection });
     })?;
     gradients += shrink.gradients;
     answer.least_latency = Some(Mobility::within(graph, &precedence, None, problem.interval)?.latency);

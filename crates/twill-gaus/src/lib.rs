@@ -11,8 +11,10 @@
 //!
 //! - a broken dependence costs the expected number of steps by which it is broken, which pulls however far off it is; the
 //!   paper's probability is an option ([`DependenceLoss`]);
-//! - distributions are drawn with a bounded number of knots, so that a gradient takes time by operations and dependences,
-//!   whatever the latency bound and `σ` ([`Detail`]);
+//! - distributions are mixtures of two spline kernels, so that a gradient takes constant time an operation and a dependence,
+//!   whatever `σ`;
+//! - rounding keeps what the gradient levelled: operations are placed in the order of their means, under a cap that rises
+//!   where it has to;
 //! - limits of resources are kept, by ejection as in iterative modulo scheduling;
 //! - schedules are polished ([`Polish`]), which is no gradient at all.
 //!
@@ -60,17 +62,17 @@ mod testing;
 pub use baseline::{Baseline, BaselineError, UnknownBaseline};
 pub use bounds::{
     Argument, BoundedTerm, IntervalBound, LowerBound, Term, least_interval, least_interval_within, lower_bound,
-    lower_bound_within,
+    lower_bound_within, multipliers, wavefront,
 };
 pub use control::Control;
 pub use descent::Descent;
-pub use engine::{GausResult, Progress, schedule};
+pub use engine::{GausResult, Part, Progress, schedule};
 pub use interval::{Cyclic, smallest_interval};
 pub use legal::Side;
-pub use measure::{Measure, is_legal};
+pub use measure::{Measure, is_legal, legal_measure};
 pub use mobility::{Mobility, MobilityError};
 pub use model::GausError;
 pub use options::{Options, StartFrom};
 pub use polish::Polish;
 pub use precedence::{Neighbour, Precedence};
-pub use relax::{DependenceLoss, Detail};
+pub use relax::DependenceLoss;

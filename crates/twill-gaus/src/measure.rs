@@ -43,12 +43,21 @@ fn peak(spans: impl Iterator<Item = Span>, interval: Option<u64>) -> u128 {
         }
         events.extend([(start, amount), (start.saturating_add(steps), -amount)]);
     }
-    // Ends before starts: spans that touch do not add up.
-    events.sort_unstable();
     let (mut now, mut most) = (0_i128, 0_i128);
-    for (_, change) in events {
+    let mut add = |change: i128| {
         now += change;
         most = most.max(now);
+    };
+    let last = events.iter().map(|event| event.0).max().unwrap_or(0);
+    if last <= 4 * events.len() as u64 {
+        // Steps are few: what changes in each is added up without sorting.
+        let mut changes = vec![0_i128; last as usize + 1];
+        events.iter().for_each(|&(step, change)| changes[step as usize] += change);
+        changes.into_iter().for_each(&mut add);
+    } else {
+        // Ends before starts: spans that touch do not add up.
+        events.sort_unstable();
+        events.into_iter().for_each(|(_, change)| add(change));
     }
     always + most.unsigned_abs()
 }
@@ -114,19 +123,35 @@ impl Measure {
     }
 }
 
+/// Measures `steps` if they keep the dependences, the latency bound and the limits of `problem`.
+pub fn legal_measure(problem: &DataflowProblem, precedence: &Precedence, steps: &[u64]) -> Option<Measure> {
+    if steps.len() != problem.graph.operations().len() {
+        return None;
+    }
+    let measure = Measure::with(&problem.graph, precedence, problem.interval, steps);
+    keeps(problem, precedence, steps, &measure).then_some(measure)
+}
+
 /// Returns whether `steps` keep the dependences, the latency bound and the limits of `problem`. For answers that others
 /// rely on, the checker is independent of this crate.
 pub fn is_legal(problem: &DataflowProblem, precedence: &Precedence, steps: &[u64]) -> bool {
-    let graph = &problem.graph;
+    legal_measure(problem, precedence, steps).is_some()
+}
+
+/// The same of a schedule that has been measured.
+pub(crate) fn keeps(problem: &DataflowProblem, precedence: &Precedence, steps: &[u64], measure: &Measure) -> bool {
     let waits = |v: usize| {
         let start = |op: usize| i128::from(steps[op]);
         precedence.predecessors(v).iter().all(|p| start(v) >= start(p.op()) + i128::from(p.lag))
     };
-    let measure = Measure::with(graph, precedence, problem.interval, steps);
-    steps.len() == graph.operations().len()
-        && problem.latency_bound.is_none_or(|bound| measure.latency <= bound)
+    problem.latency_bound.is_none_or(|bound| measure.latency <= bound)
         && (0..steps.len()).all(waits)
-        && graph.resources().iter().zip(&measure.peaks).all(|(r, &peak)| r.limit.is_none_or(|limit| peak <= limit))
+        && problem
+            .graph
+            .resources()
+            .iter()
+            .zip(&measure.peaks)
+            .all(|(r, &peak)| r.limit.is_none_or(|limit| peak <= limit))
 }
 
 #[cfg(test)]

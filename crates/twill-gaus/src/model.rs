@@ -2,7 +2,7 @@
 
 use crate::{Mobility, MobilityError, Precedence};
 use thiserror::Error;
-use twill_graph::{DataflowObjective, DataflowProblem};
+use twill_graph::{Dataflow, DataflowObjective, DataflowProblem};
 
 /// Most steps, and most steps times resources, that profiles are kept for.
 const MOST_STEPS: u64 = 1 << 24;
@@ -54,6 +54,42 @@ pub(crate) struct Use {
     pub amount: i64,
 }
 
+/// The uses of all operations.
+#[derive(Debug)]
+pub(crate) struct Uses {
+    first: Vec<u32>,
+    all: Vec<Use>,
+}
+
+impl Uses {
+    fn new(graph: &Dataflow) -> Self {
+        let mut uses = Self { first: vec![0], all: Vec::with_capacity(graph.operations().len()) };
+        for op in graph.operations() {
+            uses.all.extend(op.uses.iter().map(|used| Use {
+                resource: used.resource.index(),
+                offset: i64::from(used.offset),
+                steps: i64::from(used.steps),
+                amount: used.amount as i64,
+            }));
+            uses.first.push(uses.all.len() as u32);
+        }
+        uses
+    }
+
+    /// All of them, by operation.
+    pub fn all(&self) -> &[Use] {
+        &self.all
+    }
+}
+
+impl std::ops::Index<usize> for Uses {
+    type Output = [Use];
+
+    fn index(&self, op: usize) -> &[Use] {
+        &self.all[self.first[op] as usize..self.first[op + 1] as usize]
+    }
+}
+
 /// A dependence, seen from its producer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
@@ -73,7 +109,7 @@ pub(crate) struct Model<'p> {
     pub earliest: Vec<i64>,
     pub latest: Vec<i64>,
     pub latencies: Vec<i64>,
-    pub uses: Vec<Vec<Use>>,
+    pub uses: Uses,
     pub limits: Vec<Option<i64>>,
     pub storage: Vec<i64>,
     first_edge: Vec<u32>,
@@ -108,15 +144,6 @@ impl<'p> Model<'p> {
         if stored * u128::from(steps) > MOST_STORED {
             return Err(GausError::TooMuchStored { stored, steps });
         }
-        let uses = |op: &twill_graph::DataflowOperation| {
-            let one = |used: &twill_graph::ResourceUse| Use {
-                resource: used.resource.index(),
-                offset: i64::from(used.offset),
-                steps: i64::from(used.steps),
-                amount: used.amount as i64,
-            };
-            op.uses.iter().map(one).collect()
-        };
         let count = graph.operations().len();
         let (mut first_edge, mut edges) = (vec![0], Vec::with_capacity(graph.dependences().len()));
         let mut position = vec![0_u32; graph.dependences().len()];
@@ -142,7 +169,7 @@ impl<'p> Model<'p> {
             earliest: signed(mobility.earliest),
             latest: signed(mobility.latest),
             latencies: graph.operations().iter().map(|op| i64::from(op.latency)).collect(),
-            uses: graph.operations().iter().map(uses).collect(),
+            uses: Uses::new(graph),
             limits: graph.resources().iter().map(|r| r.limit.map(|limit| limit as i64)).collect(),
             storage: graph.operations().iter().map(|op| op.storage as i64).collect(),
             first_edge,

@@ -5,7 +5,7 @@ use crate::legal::Side;
 use crate::polish::Polish;
 
 /// Where the search begins.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum StartFrom {
     /// The middle of each operation's mobility window (paper).
     Middle,
@@ -13,6 +13,9 @@ pub enum StartFrom {
     Given(Vec<u64>),
     /// Anywhere in the window, by the seed.
     Random,
+    /// Drawn, by the seed, from normal distributions around the means that an earlier gradient ended at, as wide as those
+    /// that a gradient begins with (own).
+    Near(Vec<f64>),
 }
 
 /// How to search. With the same options and no limit of time, the answer is the same on any machine and on any number of

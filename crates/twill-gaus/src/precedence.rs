@@ -1,5 +1,6 @@
 //! The precedence graph at a given interval, in compressed rows: the view that everything here sweeps over.
 
+use crate::control::Clock;
 use twill_graph::Dataflow;
 
 /// One end of a dependence, seen from the other: `s_to ≥ s_from + lag`.
@@ -125,16 +126,29 @@ impl Precedence {
     /// which is when operations wait for each other around a cycle of positive lag; `starts` is then of no use.
     #[must_use]
     pub fn raise(&self, starts: &mut [i64]) -> bool {
-        self.settle(|| {
-            let mut changed = false;
-            for v in self.order() {
-                let needed = self.predecessors(v).iter().map(|p| starts[p.op()].saturating_add(p.lag)).max();
-                if let Some(needed) = needed.filter(|&needed| needed > starts[v]) {
-                    (starts[v], changed) = (needed, true);
-                }
+        self.settle(|| self.raise_once(starts))
+    }
+
+    /// One sweep; whether anything changed.
+    fn raise_once(&self, starts: &mut [i64]) -> bool {
+        let mut changed = false;
+        for v in self.order() {
+            let needed = self.predecessors(v).iter().map(|p| starts[p.op()].saturating_add(p.lag)).max();
+            if let Some(needed) = needed.filter(|&needed| needed > starts[v]) {
+                (starts[v], changed) = (needed, true);
             }
-            changed
-        })
+        }
+        changed
+    }
+
+    /// The same, as long as there is time; `None` when it was over before.
+    pub(crate) fn raise_within(&self, starts: &mut [i64], clock: &Clock<'_>) -> Option<bool> {
+        let mut over = false;
+        let settled = self.settle(|| {
+            over = clock.is_over();
+            !over && self.raise_once(starts)
+        });
+        (!over).then_some(settled)
     }
 
     /// Lowers `starts` to the greatest steps, at or below them, that keep every dependence; `false` as for

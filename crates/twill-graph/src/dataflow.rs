@@ -285,16 +285,30 @@ impl Dataflow {
     pub fn order(&self) -> Result<Vec<OpId>, Vec<String>> {
         let count = self.operations.len();
         let mut missing = vec![0_usize; count];
-        let mut readers: Vec<Vec<usize>> = vec![Vec::new(); count];
-        for d in self.dependences.iter().filter(|d| d.distance == 0) {
+        // Readers by producer, one row after another: a million small lists take more than the graph.
+        let within = || self.dependences.iter().filter(|d| d.distance == 0);
+        let mut end = vec![0_usize; count];
+        for d in within() {
             missing[d.to.index()] += 1;
-            readers[d.from.index()].push(d.to.index());
+            end[d.from.index()] += 1;
+        }
+        let mut sum = 0;
+        for end in &mut end {
+            sum += std::mem::replace(end, sum);
+        }
+        let mut readers = vec![0_u32; sum];
+        for d in within() {
+            // From the beginning of its row, this comes to its end.
+            readers[end[d.from.index()]] = d.to.index() as u32;
+            end[d.from.index()] += 1;
         }
         let mut order: Vec<OpId> = (0..count).filter(|&v| missing[v] == 0).map(OpId::new).collect();
         let mut next = 0;
         while let Some(&op) = order.get(next) {
             next += 1;
-            for &reader in &readers[op.index()] {
+            let first = if op.index() == 0 { 0 } else { end[op.index() - 1] };
+            for &reader in &readers[first..end[op.index()]] {
+                let reader = reader as usize;
                 missing[reader] -= 1;
                 if missing[reader] == 0 {
                     order.push(OpId::new(reader));

@@ -42,6 +42,16 @@ pub fn showable(text: &str) -> String {
     text.chars().map(|c| if is_shown(c) { c } else { '_' }).collect()
 }
 
+/// A name out of a file that others write: an escape (`\n`, `\u{1b}`) for every character that cannot be shown, so that
+/// what the file calls an operation is still told apart.
+pub(crate) fn legible(name: &str) -> String {
+    let mut shown = String::with_capacity(name.len());
+    for character in name.chars() {
+        if is_shown(character) { shown.push(character) } else { shown.extend(character.escape_default()) }
+    }
+    shown
+}
+
 /// The error in a name that must not be empty.
 pub(crate) fn fault(name: &str) -> Option<NameFault> {
     if name.is_empty() { Some(NameFault::Empty) } else { fault_if_any(name) }
@@ -105,6 +115,15 @@ mod tests {
         for plain in ["a.b#2", "acc'", "é", "名", "</script>", "\\N", "a b"] {
             assert_eq!(fault(plain), None);
             assert_eq!(showable(plain), plain);
+        }
+    }
+
+    #[test]
+    fn names_of_others_are_escaped_and_told_apart() {
+        for (name, shown) in [("a\nb", "a\\nb"), ("a\tb\u{1b}", "a\\tb\\u{1b}"), ("\\g[0]", "\\g[0]"), ("é 名", "é 名")]
+        {
+            assert_eq!(legible(name), shown);
+            assert_eq!(fault_if_any(shown), None);
         }
     }
 

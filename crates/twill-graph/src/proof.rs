@@ -5,8 +5,10 @@
 //! lemma of arithmetic) and of clauses that follow from those by unit propagation, the last of which
 //! is empty. Times are `t = stage · I + slot`, `0 ≤ slot < I`, `stage ≥ 0`, and operation 0 stands in slot 0.
 
+mod multipliers;
 mod text;
 
+pub use multipliers::{Multipliers, StepPrice, Wavefront};
 pub use text::ProofTextError;
 
 use crate::{Cycles, DependenceId, GroupId, OpId, UnitId};

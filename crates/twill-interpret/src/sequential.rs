@@ -5,7 +5,7 @@ use crate::memory::{Argument, Combination, Launch, Memory, Tensor};
 use crate::value::{Combine, Data, Elementwise, Tile, apply, dot, join, reduce, reduce_by, scan_by, split};
 use std::rc::Rc;
 use twill_triton::Kernel;
-use twill_triton::kernel::{RETURN_IF, RETURN_UNLESS};
+use twill_triton::kernel::{RETURN_IF, RETURN_UNLESS, grid_control};
 use twill_triton::mlir::{Attribute, BlockId, Module, Operation, OperationId, Type, ValueId};
 
 /// Blocks and iterations of one loop after which a kernel is not believed to end.
@@ -248,6 +248,8 @@ impl<'a> ProgramInstance<'a> {
                 | "tt.scan.return" | "llvm.intr.assume" | "gpu.barrier",
                 _,
             ) => return Ok(()),
+            // Kernels are executed one after another.
+            _ if grid_control(operation).is_some() => return Ok(()),
             ("tt.descriptor_store" | "tt.descriptor_reduce", [tensor, value, coordinates @ ..]) => {
                 let how = combination(operation)?;
                 let (tensor, tile_origin, value) =

@@ -18,6 +18,7 @@ const NO_SHARES: GroupShares = GroupShares {
     compute_warps: None,
     operands_in_memory: false,
     completed_carried: false,
+    completed_iterations: false,
     fresh_addresses: false,
     loading_registers: None,
     ctas_per_sm: None,

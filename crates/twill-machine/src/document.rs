@@ -86,7 +86,7 @@ fn shortened(text: &str) -> String {
 
 /// Parses a file. All syntax errors are reported.
 pub(crate) fn parse(text: &str, file: &str) -> Result<Node, Vec<MachineError>> {
-    let reader = Text { text, file: file.into() };
+    let reader = Text { newlines: text.match_indices('\n').map(|(at, _)| at).collect(), file: file.into() };
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
         return Ok(Node { place: reader.place(0), content: reader.table(table.into_inner()) });
@@ -101,14 +101,15 @@ pub(crate) fn parse(text: &str, file: &str) -> Result<Node, Vec<MachineError>> {
     Err(errors)
 }
 
-struct Text<'a> {
-    text: &'a str,
+struct Text {
+    /// Where its lines end.
+    newlines: Vec<usize>,
     file: Arc<str>,
 }
 
-impl Text<'_> {
+impl Text {
     fn place(&self, offset: usize) -> FileLine {
-        let newlines = self.text.bytes().take(offset).filter(|b| *b == b'\n').count();
+        let newlines = self.newlines.partition_point(|at| *at < offset);
         FileLine { file: Arc::clone(&self.file), line: saturate::<u32>(newlines + 1) }
     }
 

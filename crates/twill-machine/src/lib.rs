@@ -21,6 +21,7 @@
 //! ```
 
 mod builtin;
+mod changed;
 mod cost;
 mod difference;
 mod document;
@@ -39,6 +40,7 @@ mod show;
 mod tests;
 mod write;
 
+pub use changed::Changes;
 pub use cost::{Cost, CostError};
 pub use difference::{Difference, differences};
 pub use error::{FileLine, MachineError};

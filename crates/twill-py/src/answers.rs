@@ -5,6 +5,7 @@ use crate::question::{Keywords, Question};
 use crate::task;
 use pyo3::prelude::*;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use twill_check::Verified;
 use twill_driver::gaus::GausError;
@@ -141,6 +142,24 @@ pub(crate) fn compile(
             Err(stopped(py, format!("{name}: no schedule was found in time; a longer time_limit may find one")))
         }
     }
+}
+
+/// The kernel that [`compile`] kept for the same question, as JSON; None where it has to be generated.
+#[pyfunction]
+pub(crate) fn cached(
+    py: Python<'_>,
+    question: Question,
+    python: Option<PathBuf>,
+    command: &str,
+    toolchain: String,
+) -> PyResult<Option<String>> {
+    let (request, requested) = question.read(py)?;
+    let (cache, options) = (requested.cache(), requested.code(command));
+    let mut silent = twill_driver::Silent;
+    let session = Session { cache, ..Session::new(requested.search_for_code(Arc::default()), &mut silent) };
+    // It is not called: nothing is generated.
+    let assembler = python.map(|python| Assembler::new(Some(python), PathBuf::new()).of(toolchain));
+    Ok(twill_driver::tune::cached(&request, &options, assembler.as_ref(), &session).map(|kernel| kernel.to_json()))
 }
 
 /// Whether a kernel fits, before anything is searched, as JSON; and how much an iteration of each of its loops counts.

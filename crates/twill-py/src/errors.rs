@@ -1,6 +1,6 @@
 //! Exceptions: the classes of `twill_gpu.errors`, with the place in the user's source.
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use std::fmt::Display;
 use twill_graph::Source;
@@ -20,8 +20,11 @@ pub(crate) fn stopped(py: Python<'_>, message: impl Display) -> PyErr {
     of_class(py, "BudgetError", &message.to_string(), None)
 }
 
-/// What the driver says.
+/// What the driver says. What says nothing about a kernel is an error of the system.
 pub(crate) fn of_driver(py: Python<'_>, error: &twill_driver::Error) -> PyErr {
+    if matches!(error, twill_driver::Error::Interrupted { .. } | twill_driver::Error::Scratch { .. }) {
+        return PyOSError::new_err(error.to_string());
+    }
     of_class(py, "InputError", &error.to_string(), error.source_line())
 }
 

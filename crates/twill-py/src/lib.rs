@@ -20,8 +20,8 @@ mod _twill {
     use super::answers::run_command;
     #[pymodule_export]
     use super::answers::{
-        cache_clear, cache_folder, cache_info, check, compile, explain, fit, gaus, lower, option_names, pseudocode,
-        report, schedule, timeline, timeline_svg, top, wrong_option,
+        cache_clear, cache_folder, cache_info, cached, check, compile, explain, fit, gaus, lower, option_names,
+        pseudocode, report, schedule, timeline, timeline_svg, top, wrong_option,
     };
     #[pymodule_export]
     use super::machines::{cuda_primitives, machine_names, machine_numbers, machine_text};

@@ -1,4 +1,4 @@
-// Bundles the page: `npm run build` writes dist/report.js and dist/report.css.
+// Bundles the page of reports and the playground: `npm run build` writes dist/{report,playground}.{js,css}.
 import { build } from "esbuild";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -18,7 +18,7 @@ const notice = [
 export async function bundle(outdir) {
   await build({
     absWorkingDir: here,
-    entryPoints: { report: "src/main.tsx" },
+    entryPoints: { report: "src/main.tsx", playground: "src/playground/main.tsx" },
     outdir,
     bundle: true,
     minify: true,

@@ -7,7 +7,7 @@ import { bundle } from "./build.mjs";
 const fresh = await mkdtemp(join(tmpdir(), "twill-page-"));
 try {
   await bundle(fresh);
-  for (const name of ["report.js", "report.css"]) {
+  for (const name of ["report.js", "report.css", "playground.js", "playground.css"]) {
     const committed = await readFile(new URL(`dist/${name}`, import.meta.url)).catch(() => Buffer.alloc(0));
     const built = await readFile(join(fresh, name));
     if (!committed.equals(built)) {

@@ -57,7 +57,10 @@ pub fn dataflow_text(summary: &DataflowSummary, options: TextOptions) -> String 
     let parts: Vec<String> = parts.iter().map(|(name, time)| format!("{name} {}", words::seconds(*time))).collect();
     page.heading("Search");
     let gradients = words::count(i128::from(summary.gradients), "gradient");
-    page.paragraph(0, &format!("{gradients}, seed {}; {}.", summary.seed, parts.join(", ")), Ink::Plain);
+    let found =
+        summary.found.as_ref().map(|found| format!("Found by {} after {}. ", found.by, words::seconds(found.seconds)));
+    let found = found.unwrap_or_default();
+    page.paragraph(0, &format!("{found}{gradients}, seed {}; {}.", summary.seed, parts.join(", ")), Ink::Plain);
     page.finish()
 }
 

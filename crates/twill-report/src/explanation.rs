@@ -55,9 +55,48 @@ fn traffic(page: &mut Page, problem: &Problem) {
     page.paragraph(2, &text, Ink::Plain);
 }
 
+/// An explanation in sentences, for annotations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExplanationSentences {
+    /// What is known of the interval.
+    pub status: String,
+    /// Why there is no schedule, where that is proved.
+    pub infeasible: Option<String>,
+    /// The bound, with its operations.
+    pub bound: String,
+    /// Which constraints exclude the next smaller interval, where that took a search.
+    pub conflict: Option<String>,
+    /// Changes that make the interval shorter, and the interval then.
+    pub shorter: Vec<String>,
+}
+
+/// An explanation in sentences, for annotations.
+pub fn explanation_sentences(problem: &Problem, explanation: &Explanation) -> ExplanationSentences {
+    let lines = Lines::of(problem);
+    let conflict = explanation.rejections.last().map(|last| {
+        let excluded = format!("{} is excluded by {}", interval(last), members(last));
+        let sentences = rejection(last, &lines).into_iter().filter(|s| s.indent <= 2);
+        std::iter::once(excluded + ".").chain(sentences.map(|s| s.text)).collect::<Vec<_>>().join(" ")
+    });
+    let changes = what_if::sentences(explanation, &lines);
+    let shorter = explanation.what_ifs.iter().zip(changes).filter(|(one, _)| one.percent.is_some_and(|p| p < 0.0));
+    ExplanationSentences {
+        status: known(problem, explanation).0,
+        infeasible: explanation.infeasible.as_ref().map(words::rejection),
+        bound: words::bounded(&lines.named(&explanation.lower_bound)),
+        conflict,
+        shorter: shorter.map(|(_, (change, answer))| format!("{change}: {answer}")).collect(),
+    }
+}
+
 fn status(page: &mut Page, problem: &Problem, explanation: &Explanation) {
+    let (text, ink) = known(problem, explanation);
+    page.paragraph(0, &text, ink);
+}
+
+fn known(problem: &Problem, explanation: &Explanation) -> (String, Ink) {
     let lower = words::grouped(explanation.lower_bound.interval.0);
-    let (text, ink) = match (explanation.status, explanation.interval) {
+    match (explanation.status, explanation.interval) {
         (Status::Optimal, Some(i)) => {
             (format!("I = {} ({})", words::count(i.0, "cycle"), words::optimal(problem)), Ink::Good)
         }
@@ -69,8 +108,7 @@ fn status(page: &mut Page, problem: &Problem, explanation: &Explanation) {
             _ => (words::nothing_exists(problem), Ink::Bad),
         },
         (_, None) => ("No schedule was found (unknown)".to_owned(), Ink::Bad),
-    };
-    page.paragraph(0, &text, ink);
+    }
 }
 
 /// The exclusions of intervals, in words and in their order: each range with who takes part, and the largest interval

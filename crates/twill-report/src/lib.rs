@@ -38,6 +38,7 @@ mod tests;
 
 pub use alternatives::{alternatives_text, differences};
 pub use dataflow::dataflow_text;
+pub use explanation::{ExplanationSentences, explanation_sentences};
 pub use modulo::modulo_text;
 pub use perfetto::{dataflow_perfetto, perfetto, trace_iterations};
 pub use picture::{

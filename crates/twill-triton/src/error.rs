@@ -63,7 +63,8 @@ pub(crate) fn source_of(module: &Module, id: OperationId) -> Option<Source> {
     Some(Source {
         file: position.file.clone(),
         line: position.line,
-        column: Some(position.column).filter(|column| *column > 0),
+        // Triton counts columns from 0.
+        column: position.column.checked_add(1),
     })
 }
 

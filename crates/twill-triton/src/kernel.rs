@@ -2,6 +2,7 @@
 
 mod affine;
 mod carried_loads;
+mod dependent_launch;
 mod dimensions;
 mod early_returns;
 mod extract;
@@ -15,7 +16,7 @@ mod resolve;
 mod single_results;
 mod unroll;
 mod varies;
-mod views;
+pub(crate) mod views;
 mod wrapped;
 
 use crate::error::{Error, OperationLocation};
@@ -25,8 +26,10 @@ pub use crate::polynomial::{Polynomial, Symbol};
 pub use crate::tile::MatrixTile;
 pub use crate::tile::{Amount, Matrix};
 use crate::tile::{Axes, TileLoop};
+pub use dependent_launch::grid_control;
 pub use early_returns::{RETURN_IF, RETURN_UNLESS};
 use grid::Differences;
+pub use if_conversion::NOT_ZERO;
 use twill_graph::showable;
 
 /// A kernel and its innermost loops.
@@ -37,6 +40,7 @@ pub struct Kernel {
     name: String,
     loops: Vec<TileLoop>,
     differences: Differences,
+    dependent_launch: bool,
 }
 
 impl Kernel {
@@ -56,6 +60,7 @@ impl Kernel {
         // A text that uses our attributes itself is not taken for our result.
         module.forget("twill.");
         let function = find(&module, name)?;
+        let (module, dependent_launch) = dependent_launch::taken_out(module, function);
         let module = early_returns::in_line(module, function);
         let module = unroll::unrolled(module, function);
         let module = if_conversion::if_converted(module, function);
@@ -83,7 +88,7 @@ impl Kernel {
                 }
             }
         }
-        Ok(Kernel { module, function, name, loops, differences })
+        Ok(Kernel { module, function, name, loops, differences, dependent_launch })
     }
 
     /// The kernel's name.
@@ -117,6 +122,12 @@ impl Kernel {
     pub(crate) fn distance(&self, from: ValueId, to: ValueId) -> Option<i128> {
         let reader = affine::Reader::new(&self.module, self.function, None);
         reader.bound(to)?.minus(&reader.bound(from)?)?.number()
+    }
+
+    /// Whether a program waits for the grids before its own (`griddepcontrol.wait`). The module has none of these waits any more:
+    /// they belong before everything else.
+    pub fn has_dependent_launch(&self) -> bool {
+        self.dependent_launch
     }
 
     /// Whether a program may return before its loops.

@@ -38,6 +38,7 @@ mod operations;
 mod polynomial;
 pub mod retile_loop;
 mod sub_tile;
+pub mod supported;
 pub mod tile;
 
 pub use axis_info::{Access, AxisInfo, AxisInfos};

@@ -1,4 +1,4 @@
-//! Reads MLIR text as Triton 3.6 prints it, without LLVM.
+//! Reads MLIR text as Triton 3.6 to 3.9 print it, without LLVM.
 //!
 //! A hand-written lexer and a recursive-descent parser read the custom form (`%c = arith.addf %a, %b : f32`) and the
 //! generic form (`%c = "arith.addf"(%a, %b) : (f32, f32) -> f32`) of every operation of TTIR, and the generic form of any

@@ -40,7 +40,7 @@ fn other_languages_are_recognised() {
 fn a_wrong_token_is_named_with_its_place() {
     assert_eq!(
         in_function("  %b = arith.addf %a, %a ; f32"),
-        "k.ttir:2:26: the custom form of `arith.addf` is not understood here (`;`); TTIR of Triton 3.6 and the generic form of any operation are"
+        "k.ttir:2:26: the custom form of `arith.addf` is not understood here (`;`); TTIR of Triton 3.6 to 3.9 and the generic form of any operation are"
     );
     assert_eq!(in_function("  %b = arith.constant 1.0 : g32"), "k.ttir:2:29: expected a type, found `g32`");
     assert_eq!(in_function("  %b 1"), "k.ttir:2:6: expected `=`, found `1`");
@@ -149,7 +149,7 @@ fn numbers_of_operands_and_results_agree() {
     );
     assert_eq!(
         in_function("  %b = tt.load %a : f32"),
-        "k.ttir:2:3: the custom form of `tt.load` is not understood here (the types of its results do not follow from what is written); TTIR of Triton 3.6 and the generic form of any operation are"
+        "k.ttir:2:3: the custom form of `tt.load` is not understood here (the types of its results do not follow from what is written); TTIR of Triton 3.6 to 3.9 and the generic form of any operation are"
     );
 }
 

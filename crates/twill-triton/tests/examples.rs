@@ -19,8 +19,24 @@ fn example(name: &str) -> Kernel {
 }
 
 fn graph(name: &str, machine: &str) -> LoopGraph {
+    graph_of(&example(name), machine)
+}
+
+fn graph_of(kernel: &Kernel, machine: &str) -> LoopGraph {
     let machine = Machine::load(machine).unwrap();
-    lower(&example(name).loops()[0], &machine, &Options::default()).unwrap_or_else(|error| panic!("{error}"))
+    lower(&kernel.loops()[0], &machine, &Options::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The types of descriptors, the names of their parts and what waits for other grids are written otherwise; the files are of `print_ttir.py --into`.
+#[test]
+fn what_triton_3_9_prints_is_the_same_kernel() {
+    for name in ["attention_forward.ttir", "attention_backward.ttir", "fixtures/loops/dependent.ttir"] {
+        let file = Path::new(name).file_name().unwrap();
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/triton-3.9").join(file);
+        let newer = read(&std::fs::read_to_string(path).unwrap(), name).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(newer.loops().len(), example(name).loops().len());
+        assert_eq!(table(&graph_of(&newer, "h200")), table(&graph(name, "h200")), "{name}");
+    }
 }
 
 /// The loops of a kernel, whole and as they are lowered.

@@ -22,6 +22,15 @@ fn tensor(shape: &[u64], element: Type) -> Type {
     Type::Tensor { shape, element: Box::new(element), encoding: None }
 }
 
+/// `tl.debug_barrier`, as Triton 3.6 prints it and as 3.7 does.
+#[test]
+fn a_barrier_of_all_threads_has_one_name() {
+    for barrier in ["gpu.barrier", "ttg.barrier all", "ttg.barrier local"] {
+        let module = read(&format!("tt.func @f() {{ {barrier} loc(unknown) tt.return }}"));
+        assert!(module.operation(find(&module, "gpu.barrier")).results.is_empty(), "{barrier}");
+    }
+}
+
 #[test]
 fn a_loop_has_its_parts() {
     let module = read(

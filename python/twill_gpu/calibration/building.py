@@ -15,7 +15,7 @@ from ..errors import TwillError
 from .benchmark import Program
 
 OPTIONS = ("-std=c++17", "-default-device")
-INSTALL = "pip install cuda-bindings nvidia-cuda-nvrtc nvidia-cuda-runtime"
+INSTALL = "pip install 'twill-gpu[cuda]'"
 SPOILED = ("are serialized", "setmaxnreg ignored", "'setmaxnreg' ignored")
 """The remarks of ptxas where it changed a kernel."""
 

@@ -26,7 +26,7 @@ def cuda_driver() -> Any:
         driver: Any = importlib.import_module("cuda.bindings.driver")
     except ImportError as error:
         raise TwillError(
-            f"CUDA's driver is called through cuda-bindings: pip install cuda-bindings ({error})"
+            f"CUDA's driver is called through cuda-bindings: pip install 'twill-gpu[cuda]' ({error})"
         ) from None
     return driver
 

@@ -23,7 +23,7 @@ class Cluster:
         try:
             ray: Any = importlib.import_module("ray")
         except ImportError as error:
-            raise InputError("ray=… needs Ray, which is not installed: pip install 'ray>=2.9'") from error
+            raise InputError("ray=… needs Ray, which is not installed: pip install 'twill-gpu[ray]'") from error
         self._ray = ray
         self._keys: dict[Any, str] = {}
         self._own = not ray.is_initialized()

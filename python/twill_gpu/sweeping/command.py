@@ -55,7 +55,7 @@ def parser() -> Parser:
         SHORT,
     )
     add = made.add_argument
-    add("inputs", nargs="+", metavar="INPUT", help="FILE.py:FUNCTION (a Triton function), or TTIR")
+    add("inputs", nargs="+", metavar="INPUT", help="FILE.py:FUNCTION (Triton), TTIR, or folders of it")
     add("-m", "--machine", metavar="NAME", default="h200", help="machine or machine file [default: h200]")
     add("--signature", metavar="TYPES", help="NAME=TYPE,... of run-time parameters")
     add(
@@ -125,7 +125,7 @@ def _sweep(told: argparse.Namespace) -> Sweep:
     is_function = ".py:" in told.inputs[0]
     if is_function and len(told.inputs) > 1:
         raise InputError("give one Triton function, or TTIR files")
-    what = named(told.inputs[0]) if is_function else told.inputs
+    what = named(told.inputs[0]) if is_function else [file for place in told.inputs for file in _files(place)]
     if told.constexpr and not is_function:
         raise InputError("--constexpr is for Triton functions; TTIR has its own already")
     if (told.programs is None) != (told.trips is None):
@@ -153,6 +153,16 @@ def _sweep(told: argparse.Namespace) -> Sweep:
         state=told.state,
         progress=not told.quiet,
     )
+
+
+def _files(place: str) -> list[str]:
+    """A TTIR file, or those of a folder."""
+    if not Path(place).is_dir():
+        return [place]
+    found = sorted(str(file) for file in Path(place).glob("*.ttir"))
+    if not found:
+        raise InputError(f"{place}: there is no .ttir in this folder; name a folder of kernels, or the kernels")
+    return found
 
 
 def _width(told: argparse.Namespace) -> int:

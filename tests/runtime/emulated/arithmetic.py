@@ -10,6 +10,7 @@ TYPES = {
     "b64": np.uint64, "u16": np.uint16, "s16": np.int16, "b16": np.uint16, "f16": np.float16, "pred": np.bool_,
     "u8": np.uint8, "s8": np.int8, "b8": np.uint8,
 }  # fmt: skip
+DTYPES = {kind: np.dtype(of) for kind, of in TYPES.items()}
 COMPARE = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
 }  # fmt: skip
@@ -17,12 +18,11 @@ ROUNDINGS = {"rni": np.rint, "rmi": np.floor, "rpi": np.ceil, "rzi": np.trunc}
 
 
 class Arithmetic:
-    """Instructions on the registers of a warp, which has `read` and `write`."""
+    """Instructions on the registers of a warp, which has `read` and `write`. Nobody is warned of what is no number."""
 
     def binary(self, operands, kind, mask, function):
-        with np.errstate(all="ignore"):
-            value = function(self.read(operands[1], kind), self.read(operands[2], kind))
-        self.write(operands[0], value.astype(TYPES[kind]), mask)
+        value = function(self.read(operands[1], kind), self.read(operands[2], kind))
+        self.write(operands[0], value.astype(DTYPES[kind], copy=False), mask)
 
     def do_add(self, i, o, mask):
         self.binary(o, i.parts[-1], mask, np.add)
@@ -40,8 +40,7 @@ class Arithmetic:
 
     def do_mad(self, i, o, mask):
         a, b, c = (self.read(x, i.parts[-1]) for x in o[1:])
-        with np.errstate(all="ignore"):
-            self.write(o[0], a * b + c, mask)
+        self.write(o[0], a * b + c, mask)
 
     def do_fma(self, i, o, mask):
         a, b, c = (self.read(x, "f32").astype(np.float64) for x in o[1:])
@@ -53,8 +52,7 @@ class Arithmetic:
         return self.binary(o, "s32", mask, lambda a, b: np.trunc(a / b))
 
     def do_rcp(self, i, o, mask):
-        with np.errstate(all="ignore"):
-            self.write(o[0], np.float32(1) / self.read(o[1], "f32"), mask)
+        self.write(o[0], np.float32(1) / self.read(o[1], "f32"), mask)
 
     def do_rem(self, i, o, mask):
         self.binary(o, "s32", mask, np.fmod)
@@ -107,16 +105,13 @@ class Arithmetic:
         self.write(o[0], np.copysign(self.read(o[2], "f32"), self.read(o[1], "f32")), mask)
 
     def do_ex2(self, i, o, mask):
-        with np.errstate(all="ignore"):
-            self.write(o[0], np.exp2(self.read(o[1], "f32")), mask)
+        self.write(o[0], np.exp2(self.read(o[1], "f32")), mask)
 
     def do_lg2(self, i, o, mask):
-        with np.errstate(all="ignore"):
-            self.write(o[0], np.log2(self.read(o[1], "f32")), mask)
+        self.write(o[0], np.log2(self.read(o[1], "f32")), mask)
 
     def do_rsqrt(self, i, o, mask):
-        with np.errstate(all="ignore"):
-            self.write(o[0], 1 / np.sqrt(self.read(o[1], "f32")), mask)
+        self.write(o[0], 1 / np.sqrt(self.read(o[1], "f32")), mask)
 
     def do_setp(self, i, o, mask):
         kind = i.parts[-1]
@@ -162,11 +157,10 @@ class Arithmetic:
             high, low = (np.where(isnan(bits), np.uint64(0x7FFFFFFF), even(bits)) for bits in (high, low))
             word = high >> np.uint64(16) << np.uint64(16) | low >> np.uint64(16)
             return self.write(o[0], word.astype(np.uint32), mask)
-        with np.errstate(all="ignore"):
-            value = self.read(o[1], have)
-            for rounding in ROUNDINGS.keys() & set(i.parts):
-                value = ROUNDINGS[rounding](value)
-            return self.write(o[0], value.astype(TYPES[to]), mask)
+        value = self.read(o[1], have)
+        for rounding in ROUNDINGS.keys() & set(i.parts):
+            value = ROUNDINGS[rounding](value)
+        return self.write(o[0], value.astype(TYPES[to]), mask)
 
     def do_cvta(self, i, o, mask):
         self.write(o[0], self.read(o[1], "u64"), mask)

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -192,14 +193,9 @@ class Cta:
         start, leading, stride = (field(low, 14) << 4 for low in (0, 16, 32))
         need(field(61, 3) in (2, 4, 6), "a descriptor that is not swizzled")
         line = {2: 128, 4: 64, 6: 32}[field(61, 3)]
-        across, k = np.meshgrid(np.arange(extent), np.arange(16), indexing="ij")
-        if along_depth:
-            at = start + across // 8 * stride + across % 8 * line + k * 2
-        else:
-            each = line // 2
-            at = start + across // each * leading + across % each * 2 + k // 8 * stride + k % 8 * line
+        at = start + places(extent, along_depth, leading, stride, line)
         at = at ^ (at // 128 % (line // 16) * 16)
-        return floats(self.shared[at[..., None] + np.arange(2)].view(np.uint16)[..., 0], kind)
+        return floats(self.shared.view(np.uint16)[at >> 1], kind)
 
     def tcgen05_mma(self, to, left, right, instruction, adds):
         """One tcgen05.mma.kind::f16; `left` is a descriptor, or a list with an address in tensor memory."""
@@ -231,6 +227,16 @@ class Cta:
 
     def commit(self, barrier):
         self.ask("tensor core", barrier.arrive)
+
+
+@cache
+def places(extent, along_depth, leading, stride, line):
+    """Where the elements of a matrix are from its start on, before they are swizzled."""
+    across, k = np.meshgrid(np.arange(extent), np.arange(16), indexing="ij")
+    if along_depth:
+        return across // 8 * stride + across % 8 * line + k * 2
+    each = line // 2
+    return across // each * leading + across % each * 2 + k // 8 * stride + k % 8 * line
 
 
 def floats(bits, kind):

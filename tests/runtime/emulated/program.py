@@ -16,6 +16,9 @@ class Instruction:
 
     def __post_init__(self):
         self.parts = self.name.split(".")
+        # The method of a warp that does it, and whether all threads of a warp have to come to it together.
+        self.do = self.parts[0] if self.parts[0] in ("bra", "ret") else f"do_{self.parts[0]}"
+        self.is_together = "sync" in self.parts and not self.name.startswith("cp.")
 
     def __str__(self):
         return f"line {self.line}: {self.name} {', '.join(map(str, self.operands))}"

@@ -4,13 +4,16 @@ import struct
 
 import numpy as np
 
-from .arithmetic import TYPES, Arithmetic
+from .arithmetic import DTYPES, TYPES, Arithmetic
 from .cta import CLUSTER, DYNAMIC, Barrier, Wrong, need
 from .wgmma import Part, Wgmma
 
 LANES = np.arange(32)
 PARAMETERS = 1 << 40
 """Addresses of parameters: one at every 4096."""
+ALL = np.ones(32, bool)
+"""The threads that take part where nothing parts them: this very array, so that nobody has to look into it."""
+ALL.flags.writeable = False
 ELECTED = 7
 """The thread of a warp that is elected: none that a kernel could take for it by chance."""
 
@@ -22,7 +25,10 @@ class Warp(Arithmetic, Wgmma):
         super().__init__()
         self.number, self.program, self.cta, self.launch = number, program, cta, launch
         self.registers = {}
-        self.at = np.zeros(32, int)
+        # Where all threads are, as long as they are together; otherwise None, and `at` says it of each.
+        self.together_at, self.at = 0, np.zeros(32, int)
+        # What operands that are no registers stand for, which stays the same.
+        self.constants = {}
         self.is_done, self.yields, self.cluster_phase = False, False, None
         # Bulk stores of each lane: those not yet committed, and the groups that may still read shared memory.
         self.stores = [([], []) for _ in range(32)]
@@ -37,12 +43,20 @@ class Warp(Arithmetic, Wgmma):
             if isinstance(value, Part):
                 need(value.is_done, f"{operand} is read before the MMA that writes it is waited for")
                 value = value.numbers
-            wanted = np.dtype(TYPES[kind])
+            wanted = DTYPES[kind]
+            if value.dtype is wanted:
+                return value
             if value.dtype.itemsize == wanted.itemsize:
                 return value.view(wanted)
             need(value.dtype.itemsize > wanted.itemsize, f"{operand} is too short for {kind}")
             return np.ascontiguousarray(value.view(wanted).reshape(32, -1)[:, 0])
-        return np.full(32, self.constant(operand, kind))
+        value = self.constants.get((operand, kind))
+        if value is None:
+            value = np.full(32, self.constant(operand, kind))
+            value.flags.writeable = False
+            if operand != "%clock64":
+                self.constants[operand, kind] = value
+        return value
 
     def constant(self, text, kind):
         if text.startswith("0f"):
@@ -72,7 +86,7 @@ class Warp(Arithmetic, Wgmma):
         if isinstance(before, Part):
             need(before.is_done, f"{name} is written while an MMA writes it")
             before = before.numbers
-        if mask.all() or before is None or before.dtype.itemsize != value.dtype.itemsize:
+        if mask is ALL or mask.all() or before is None or before.dtype.itemsize != value.dtype.itemsize:
             self.registers[name] = value.copy()
         else:
             self.registers[name] = np.where(mask, value.view(before.dtype), before)
@@ -92,52 +106,68 @@ class Warp(Arithmetic, Wgmma):
         """Goes on; whether anything was done."""
         done = 0
         while not self.is_done:
-            moved = False
-            for at in np.unique(self.at[self.at >= 0]):
-                mask = self.at == at
-                instruction = self.program.code[at]
-                if self.is_together(instruction) and not (mask | (self.at < 0)).all():
-                    continue
-                outcome = self.execute(instruction, mask)
+            if self.together_at is not None:
+                if self.execute(self.program.code[self.together_at], ALL) == "wait":
+                    return done
+            else:
+                outcome = self.step_apart()
                 if outcome == "wait":
                     return done
-                moved = True
-                break
+                if (self.at == self.at[0]).all():
+                    self.together_at = int(self.at[0])
+            if self.together_at is not None and self.together_at < 0:
+                self.is_done = True
             if self.yields:
                 self.yields = False
                 return done + 1
-            need(moved, f"threads of warp {self.number} wait for each other")
             done += 1
-            self.is_done = bool((self.at < 0).all())
         return done
 
-    @staticmethod
-    def is_together(instruction):
-        return "sync" in instruction.parts and not instruction.name.startswith("cp.")
+    def step_apart(self):
+        """An instruction of those threads that are first in the program and need no others; "wait" if they wait."""
+        for at in np.unique(self.at[self.at >= 0]):
+            mask = self.at == at
+            instruction = self.program.code[at]
+            if not (instruction.is_together and not (mask | (self.at < 0)).all()):
+                return self.execute(instruction, mask)
+        raise Wrong(f"threads of warp {self.number} wait for each other")
 
     def execute(self, instruction, here):
-        mask = here
+        mask, some = here, True
         if instruction.guard:
             guard = self.read(instruction.guard, "pred")
             mask = here & (~guard if instruction.negated else guard)
-        name, operands = instruction.parts[0], instruction.operands
-        if name == "bra":
-            self.at[here] += 1
-            self.at[mask] = self.program.labels[operands[0]]
-            return None
-        if name == "ret":
-            self.at[here] += 1
-            self.at[mask] = -1
+            some = mask.any()
+            if here is ALL and some and mask.all():
+                mask = ALL
+        if instruction.do in ("bra", "ret"):
+            to = self.program.labels[instruction.operands[0]] if instruction.do == "bra" else -1
+            self.go_on(here, mask, some, to)
             return None
         try:
-            if mask.any() and getattr(self, f"do_{name}")(instruction, operands, mask) == "wait":
+            if some and getattr(self, instruction.do)(instruction, instruction.operands, mask) == "wait":
                 return "wait"
         except Wrong as wrong:
             raise Wrong(f"warp {self.number}, {instruction}: {wrong}") from None
         except (AttributeError, KeyError, ValueError, IndexError) as error:
             raise Wrong(f"warp {self.number}, {instruction}: {type(error).__name__} {error}") from error
-        self.at[here] += 1
+        self.go_on(here, mask, False, None)
         return None
+
+    def go_on(self, here, mask, some, to):
+        """Threads that are here go on to the next instruction; where `some` are in the mask, those go to another."""
+        if here is not ALL:
+            self.at[here] += 1
+            if some:
+                self.at[mask] = to
+        elif not some:
+            self.together_at += 1
+        elif mask is ALL:
+            self.together_at = to
+        else:
+            self.at[:] = self.together_at + 1
+            self.at[mask] = to
+            self.together_at = None
 
     # --------------------------------------------------------------------------------------------------------- threads
     def do_bar(self, i, o, mask):
@@ -248,11 +278,11 @@ class Warp(Arithmetic, Wgmma):
         cta, kind = self.cta, i.parts[1]
         if kind == "try_wait":
             at, parity = self.address(o[1], "u32"), self.read(o[2], "u32")
-            value = np.zeros(32, bool)
-            for lane in np.flatnonzero(mask):
-                value[lane] = cta.barrier(int(cta.local(at[lane]))).phase != parity[lane]
+            value, at = np.zeros(32, bool), cta.local(at[mask])
+            phases = {int(one): cta.barrier(int(one)).phase for one in set(at.tolist())}
+            value[mask] = [phases[one] for one in at.tolist()] != parity[mask]
             self.write(o[0], value, mask)
-            if not value[mask].any():
+            if not value.any():
                 self.waiting = i
                 return "wait"
             return None

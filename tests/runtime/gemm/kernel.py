@@ -9,6 +9,9 @@ from triton.experimental.gluon.language.nvidia.hopper import (
     warpgroup_mma,
     warpgroup_mma_wait,
 )
+# What Triton 3.6 to 3.9 have under other names: the newer one, where there is one.
+async_load = getattr(tma, "async_load", None) or tma.async_copy_global_to_shared
+async_store = getattr(tma, "async_store", None) or tma.async_copy_shared_to_global
 
 STAGES = gl.constexpr(4)
 BLOCK_M = gl.constexpr(64)
@@ -63,9 +66,9 @@ def load(a_desc, b_desc, a_buf, b_buf, bars, row, column, length, BARRIERS_AT: g
         mbarrier.wait(bars.index(STAGES + stage), phase)
         full = bars.index(stage)
         mbarrier.expect(full, 2 * a_desc.block_type.nbytes + b_desc.block_type.nbytes)
-        tma.async_copy_global_to_shared(a_desc, [row, k], full, a_buf.index(2 * stage))
-        tma.async_copy_global_to_shared(a_desc, [row + BLOCK_M, k], full, a_buf.index(2 * stage + 1))
-        tma.async_copy_global_to_shared(b_desc, [k, column], full, b_buf.index(stage))
+        async_load(a_desc, [row, k], full, a_buf.index(2 * stage))
+        async_load(a_desc, [row + BLOCK_M, k], full, a_buf.index(2 * stage + 1))
+        async_load(b_desc, [k, column], full, b_buf.index(stage))
         stage = (stage + 1) % STAGES
         phase = phase ^ (stage == 0).to(gl.int32)
 
@@ -91,7 +94,7 @@ def mma(c_desc, c_buf, a_buf, b_buf, bars, row, column, length, which: gl.conste
     out = c_buf.index(which)
     out.store(acc.to(c_desc.dtype))
     fence_async_shared()
-    tma.async_copy_shared_to_global(c_desc, [row + which * BLOCK_M, column], out)
+    async_store(c_desc, [row + which * BLOCK_M, column], out)
     tma.store_wait(pendings=0)
 
 

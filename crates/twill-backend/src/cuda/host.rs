@@ -173,6 +173,12 @@ fn check(body: &mut String, parameter: &Parameter) {
 /// What a number must be for the loop's steps.
 fn check_least(body: &mut String, parameter: &Parameter) {
     let (name, said) = (names::parameter_of_entry(&parameter.name), &parameter.name);
+    if parameter.not_zero {
+        let _ = writeln!(
+            body,
+            "  if ({name} == 0) return refuse(\"{said}\", \"must not be 0: the kernel divides by it\");"
+        );
+    }
     if let Some(least) = parameter.at_least {
         let _ = writeln!(
             body,

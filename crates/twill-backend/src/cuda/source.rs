@@ -143,6 +143,10 @@ fn entry(kernel: &WarpProgram, warps: &Warps, storage: &Storage) -> Result<Strin
         names::name(&kernel.name),
         declared.join(",\n    ")
     );
+    if kernel.dependent_launch {
+        out.push_str("  // Programmatic dependent launch: the grids before this one may still run.\n");
+        out.push_str("  asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n");
+    }
     out.push_str("  if (threadIdx.x == 0) {\n");
     for descriptor in &kernel.descriptors {
         let _ = writeln!(out, "    prefetch({});", names::name(&descriptor.name));

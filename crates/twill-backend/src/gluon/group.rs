@@ -315,7 +315,7 @@ impl<'a> Printer<'a> {
                 let barrier = to.at.map(|at| self.barrier(*full, at)).unwrap_or_default();
                 let descriptor = &self.kernel.descriptors[descriptor.index()].name;
                 format!(
-                    "mbarrier.expect(bars.index({barrier}), {bytes})\ntma.async_copy_global_to_shared({descriptor}, [{}], bars.index({barrier}), {})",
+                    "mbarrier.expect(bars.index({barrier}), {bytes})\nasync_load({descriptor}, [{}], bars.index({barrier}), {})",
                     self.joined(coordinates),
                     self.names.slot(to)
                 )
@@ -337,7 +337,7 @@ impl<'a> Printer<'a> {
                 let pointers = self.names.tile(pointers, &layout);
                 let (contiguous, aligned) = (along(*elements), along(bytes));
                 format!(
-                    "async_copy.async_copy_global_to_shared({}, gl.max_contiguous(gl.multiple_of({pointers}, {aligned}), {contiguous}){mask})\nasync_copy.mbarrier_arrive(bars.index({barrier}), increment_count=False)",
+                    "cp_async({}, gl.max_contiguous(gl.multiple_of({pointers}, {aligned}), {contiguous}){mask})\nasync_copy.mbarrier_arrive(bars.index({barrier}), increment_count=False)",
                     self.names.slot(to),
                 )
             }
@@ -359,9 +359,9 @@ impl<'a> Printer<'a> {
                 format!("{}.store({text})", self.names.slot(to))
             }
             Op::FenceProxyAsync => "fence_async_shared()".into(),
-            Op::GroupSync => "gl.thread_barrier()".into(),
+            Op::GroupSync => "thread_barrier()".into(),
             Op::TmaStore { descriptor, coordinates, from, reduce } => {
-                let call = if reduce.is_some() { "tma_add" } else { "tma.async_copy_shared_to_global" };
+                let call = if reduce.is_some() { "tma_add" } else { "async_store" };
                 let descriptor = &self.kernel.descriptors[descriptor.index()].name;
                 format!("{call}({descriptor}, [{}], {})", self.joined(coordinates), self.names.slot(from))
             }

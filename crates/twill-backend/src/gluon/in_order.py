@@ -99,7 +99,7 @@ def tma_load(desc, coord, BYTES: gl.constexpr, LAYOUT: gl.constexpr):
     bar = gl.allocate_shared_memory(gl.int64, [1], mbarrier.MBarrierLayout())
     mbarrier.init(bar, count=1)
     mbarrier.expect(bar, BYTES)
-    tma.async_copy_global_to_shared(desc, coord, bar, buffer)
+    async_load(desc, coord, bar, buffer)
     mbarrier.wait(bar, 0)
     mbarrier.invalidate(bar)
     return buffer.load(LAYOUT)
@@ -110,7 +110,7 @@ def tma_store(desc, coord, value):
     """Write a tile by TMA, and wait for it."""
     buffer = gl.allocate_shared_memory(desc.dtype, desc.block_shape, desc.layout, gl.reshape(value, desc.block_shape))
     fence_async_shared()
-    tma.async_copy_shared_to_global(desc, coord, buffer)
+    async_store(desc, coord, buffer)
     tma.store_wait(0)
 
 

@@ -40,12 +40,14 @@ impl Layout {
         }
     }
 
-    /// Its definition; `along_columns`: groups of four warps that share out the columns of an MMA's result.
-    pub fn definition(&self, along_columns: u64) -> String {
+    /// Its definition; `along_columns`: groups of four warps that share out the columns of an MMA's result; `widest`: columns of the
+    /// widest `wgmma` of 8 bits.
+    pub fn definition(&self, along_columns: u64, widest: u64) -> String {
+        let widest_of = |bits: u32| if bits == 8 { widest } else { 256 };
         match self {
             Layout::Accumulator { columns, bits } => format!(
                 "gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[4, {along_columns}], instr_shape=[16, {}, {}])",
-                (columns / along_columns).clamp(8, 256),
+                (columns / along_columns).clamp(8, widest_of(*bits)),
                 256 / bits.max(&8)
             ),
             Layout::LeftOperand { columns, bits } => {
@@ -61,7 +63,7 @@ impl Layout {
                 // A warp group has 64 rows; others have other rows, else other columns.
                 let along_rows = u64::from(*warps).min(rows / 16).max(4);
                 let along_columns = u64::from(*warps) / along_rows;
-                let width = (columns / along_columns.max(1)).clamp(8, 256);
+                let width = (columns / along_columns.max(1)).clamp(8, widest_of(*bits));
                 format!(
                     "gl.NVMMADistributedLayout(version=[3, 0], warps_per_cta=[{along_rows}, {along_columns}], instr_shape=[16, {width}, {}])",
                     256 / bits.max(&8)

@@ -1,4 +1,4 @@
-//! Warp programs as Gluon source, Triton's explicit language (Triton 3.6).
+//! Warp programs as Gluon source, Triton's explicit language (Triton 3.6 to 3.9).
 //!
 //! | file | what |
 //! |---|---|

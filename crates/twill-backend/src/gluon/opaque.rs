@@ -283,7 +283,7 @@ pub(super) fn statement(
             all.iter().map(|x| format!(", {x}")).collect::<String>()
         ),
         "tt.assert" => format!("assert_all({}, {})", list_of(0..1), literal(attribute("message"))),
-        "gpu.barrier" | "ttg.barrier" | "ttg.local_barrier" => "gl.thread_barrier()".into(),
+        "gpu.barrier" | "ttg.barrier" | "ttg.local_barrier" => "thread_barrier()".into(),
         // Any value will do.
         "ub.poison" => match (result(0), layout_of(0)) {
             (Some(v), Some(layout)) => {

@@ -7,10 +7,12 @@ use super::tensor_memory;
 use crate::header::Header;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use twill_codegen::ir::{Op, any};
+use twill_codegen::ir::{Group, Op, VariableId, any};
 use twill_codegen::ir::{Syntax, WarpProgram};
+use twill_triton::mlir::Type;
 
 const PRELUDE: &str = include_str!("prelude.py");
+const VERSIONS: &str = include_str!("versions.py");
 const IN_ORDER: &str = include_str!("in_order.py");
 
 /// The functions of `in_order.py` that a kernel calls, and those that these call.
@@ -51,7 +53,8 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> String {
     let text = header.text(kernel).replace('\\', "\\\\").replace("\"\"\"", "\\\"\\\"\\\"");
     let _ = writeln!(out, "\"\"\"{text}\"\"\"\n");
     out.push_str(if tensor_memory::is_used(kernel) { tensor_memory::IMPORTS } else { IMPORTS });
-    if groups.iter().any(|g| g.contains("async_copy.")) {
+    let copies_async = groups.iter().any(|g| g.contains("async_copy."));
+    if copies_async {
         out.push_str("from triton.experimental.gluon.language.nvidia.hopper import async_copy\n");
     }
     let calls_libdevice = groups.iter().any(|g| g.contains("call_libdevice("));
@@ -74,10 +77,18 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> String {
         out.push_str("from triton.language import PropagateNan\n");
         out.push_str("\nPROPAGATE_NAN = gl.constexpr(PropagateNan.ALL)\n");
     }
+    let _ = write!(out, "\n{VERSIONS}");
+    if copies_async {
+        out.push_str(CP_ASYNC);
+    }
+    if tensor_memory::is_used(kernel) {
+        out.push_str(tensor_memory::REGISTER_LAYOUTS);
+    }
     out.push_str("\n# How the threads of a warp group hold tiles.\n");
     let along_columns = u64::from(kernel.groups.first().map_or(1, |group| group.warps.div_ceil(4)));
+    let widest = if has_integer_mma(kernel) { WIDEST_OF_INTEGERS } else { 256 };
     for layout in &used {
-        let _ = writeln!(out, "{} = gl.constexpr({})", layout.name(), layout.definition(along_columns));
+        let _ = writeln!(out, "{} = gl.constexpr({})", layout.name(), layout.definition(along_columns, widest));
     }
     let has_tensor_memory = tensor_memory::is_used(kernel);
     out.push_str(if in_order {
@@ -127,6 +138,9 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> String {
     if has_reduce(kernel) && !in_order {
         out.push_str(REDUCE);
     }
+    if kernel.dependent_launch {
+        out.push_str(DEPENDENT);
+    }
     if calls_libdevice {
         out.push_str(LIBDEVICE);
     }
@@ -152,14 +166,29 @@ from triton.experimental.gluon.language.nvidia.hopper import (
 )
 ";
 
-/// TMA reductions, which Gluon 3.6 has no name for.
+/// Copies by `cp.async`, for `versions.py`.
+const CP_ASYNC: &str =
+    "cp_async = getattr(async_copy, \"async_load\", None) or async_copy.async_copy_global_to_shared\n";
+
+/// TMA reductions, which Gluon has a name for since Triton 3.8.
 const REDUCE: &str = "
 
 @builtin
 def tma_add(tensor_desc, coord, src, _semantic=None):
-    \"\"\"Start adding a tile in shared memory to global memory, which Gluon 3.6 has no function for.\"\"\"
+    \"\"\"Start adding a tile in shared memory to global memory, which Gluon has no function for before Triton 3.8.\"\"\"
     coord = _semantic._convert_to_ir_values(coord, require_i64=False)
     _semantic.builder.create_async_tma_reduce(ir.DESCRIPTOR_REDUCE_KIND.ADD, tensor_desc.handle, coord, src.handle)
+";
+
+/// Programmatic dependent launch.
+const DEPENDENT: &str = "
+
+@gluon.jit
+def wait_for_grids():
+    \"\"\"Wait until the grids before this one have ended and what they wrote can be read.\"\"\"
+    gl.inline_asm_elementwise(
+        \"griddepcontrol.wait; mov.u32 $0, 0;\", \"=r\", [], dtype=gl.int32, is_pure=False, pack=1
+    )
 ";
 
 /// Functions of CUDA's libdevice by their symbols.
@@ -219,6 +248,23 @@ def named_barrier_arrive(BARRIER: gl.constexpr, THREADS: gl.constexpr):
 fn has_reduce(kernel: &WarpProgram) -> bool {
     let reduces = |op: &Op| matches!(op, Op::TmaStore { reduce: Some(_), .. });
     kernel.groups.iter().any(|group| any(&group.body, reduces))
+}
+
+/// Columns of the widest `wgmma` of i8 that Triton knows and a tile has: its table ends at 224, PTX's at 256.
+const WIDEST_OF_INTEGERS: u64 = 128;
+
+/// Whether it has MMAs of integers.
+fn has_integer_mma(kernel: &WarpProgram) -> bool {
+    let of = |group: &Group, id: VariableId| matches!(group.variables[id.index()].element, Type::Integer(_));
+    kernel.groups.iter().any(|group| {
+        any(&group.body, |op| match op {
+            Op::Wgmma { to, .. } => of(group, *to),
+            Op::Opaque { operation, results, .. } => {
+                operation.name == "tt.dot" && results.iter().any(|result| of(group, *result))
+            }
+            _ => false,
+        })
+    })
 }
 
 fn list(values: &[u64]) -> String {
@@ -283,6 +329,9 @@ fn entry(kernel: &WarpProgram) -> String {
         let _ = writeln!(out, "    {name},");
     }
     out.push_str("    BARRIERS_AT: gl.constexpr,\n):\n");
+    if kernel.dependent_launch {
+        out.push_str("    wait_for_grids()\n");
+    }
     for buffer in kernel.buffers.iter().filter(|b| !b.shape.is_empty()) {
         if buffer.is_tensor() {
             let _ = writeln!(out, "    {}", tensor_memory::allocation(buffer));

@@ -11,16 +11,27 @@ use twill_codegen::ir::{Node, Note, Op, any};
 /// What a kernel with tensor memory imports.
 pub(super) const IMPORTS: &str = "import triton.experimental.gluon.language as gl
 from triton.experimental import gluon
+from triton.experimental.gluon.language.nvidia import blackwell
 from triton.experimental.gluon.language.nvidia.blackwell import (
     TensorMemoryLayout,
     allocate_tensor_memory,
     fence_async_shared,
-    get_tmem_reg_layout,
     mbarrier,
     tcgen05_commit,
     tcgen05_mma,
     tma,
 )
+";
+
+/// What Triton 3.8 has as a method of a type, for `versions.py`.
+pub(super) const REGISTER_LAYOUTS: &str = "
+
+def get_tmem_reg_layout(element, shape, layout, warps):
+    \"\"\"How the threads of a group hold a tile of tensor memory.\"\"\"
+    if hasattr(blackwell, \"get_tmem_reg_layout\"):
+        return blackwell.get_tmem_reg_layout(element, shape, layout, warps)
+    return blackwell.tensor_memory_descriptor_type(element, shape, layout, shape).get_reg_layout(warps)
+
 ";
 
 /// With fewer registers a thread, the descriptors of all operands do not fit.

@@ -16,8 +16,14 @@ pub struct Assembly {
     /// Where barriers begin in shared memory, in bytes; negative where the kernel leaves them to Gluon.
     #[serde(skip_serializing)]
     pub barriers_at: i64,
+    /// What assembled it, with its version, and what there is to know of an old one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assembler: Option<String>,
     /// Where the machine code is not what the schedule was made for.
     pub findings: Vec<Finding>,
+    /// What `twill lint` says of the machine code, where it has looked at it. Each finding is among the others as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lint: Option<Linted>,
     /// Code of the warp groups, where it was disassembled.
     #[serde(default, skip_serializing)]
     pub groups: Vec<AssembledGroup>,
@@ -25,6 +31,20 @@ pub struct Assembly {
 
 /// Bytes of spills, stores and loads, that matter wherever they are: less is nothing next to a longer interval.
 pub const MANY_SPILLED: u64 = 256;
+
+/// What the checker of machine code has looked at, and what it found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Linted {
+    /// Instructions.
+    pub instructions: usize,
+    /// Those that are a `wgmma`.
+    pub wgmmas: usize,
+    /// What it found.
+    pub findings: usize,
+}
+
+/// What a finding of the checker of machine code is: a hazard, so that the kernel must not run.
+pub const HAZARD: &str = "hazard";
 
 /// Machine code of a warp group.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -108,9 +128,10 @@ impl Assembly {
         self.count("too_large") > 0
     }
 
-    /// Why it must not run: it does not fit, or ptxas reads results of MMAs before they are there.
+    /// Why it must not run: it does not fit, ptxas reads results of MMAs before they are there, or it has another hazard.
     pub fn unusable(&self) -> Option<String> {
-        let found = self.findings.iter().find(|found| matches!(found.kind.as_str(), "too_large" | "early_use"));
+        let found =
+            self.findings.iter().find(|found| matches!(found.kind.as_str(), "too_large" | "early_use" | HAZARD));
         found.map(|found| found.message.clone())
     }
 
@@ -123,7 +144,7 @@ impl Assembly {
     /// that it matters outside as well.
     pub fn is_short_of_registers(&self) -> bool {
         let spills = self.spills_in_loops() > 0 || self.spill_stores + self.spill_loads >= MANY_SPILLED;
-        spills || ["serialised", "registers_refused", "early_use"].iter().any(|kind| self.count(kind) > 0)
+        spills || ["serialised", "registers_refused", "early_use", HAZARD].iter().any(|kind| self.count(kind) > 0)
     }
 }
 
@@ -137,7 +158,17 @@ mod tests {
         let finding = Finding { kind: "spilled".into(), message: String::new() };
         let findings = vec![finding];
         let (registers, shared_memory, barriers_at) = (168, 0, 0);
-        Assembly { registers, spill_stores: bytes, spill_loads: bytes, shared_memory, barriers_at, findings, groups }
+        Assembly {
+            registers,
+            spill_stores: bytes,
+            spill_loads: bytes,
+            shared_memory,
+            barriers_at,
+            assembler: None,
+            findings,
+            lint: None,
+            groups,
+        }
     }
 
     #[test]

@@ -85,7 +85,7 @@ class Kernel:
         }
         self._readers = Readers(self._parameters)
         self._compiled, self._plans, self._nothing, self._multiprocessors = {}, {}, {}, {}
-        self._first, self._barriers_at = None, None
+        self._first, self._barriers_at, self._assembler = None, None, None
 
     def __call__(self, *args, grid, **named):
         """Launches the kernel on the current stream. `grid` is that of the Triton kernel."""
@@ -104,7 +104,7 @@ class Kernel:
 
     @property
     def info(self):
-        """What the kernel is; `registers` (at entry), `spills` and `barriers_at` are None until it was first used."""
+        """What the kernel is; all from `registers` (at entry) on is None until it was first used."""
         schedule, compiled = self._kernel.get("schedule", {}), next(iter(self._compiled.values()), None)
         return {
             "name": self._kernel["name"],
@@ -115,6 +115,7 @@ class Kernel:
             "registers": getattr(compiled, "n_regs", None),
             "spills": getattr(compiled, "n_spills", None),
             "barriers_at": self._barriers_at,
+            "assembler": self._assembler,
         }
 
     # --------------------------------------------------------------------------------------------- arguments
@@ -170,11 +171,14 @@ class Kernel:
                 self._fail(TypeError, parameter, "must be a torch tensor, not a descriptor")
             if getattr(value, "padding", "zero") != "zero":
                 self._fail(ValueError, parameter, f"must be padded with zero, not with {value.padding}")
+            if getattr(value, "round_f32_to_tf32", False):
+                self._fail(ValueError, parameter, "must not round to tf32 as it is copied")
             tensor = value.base
         if not all(hasattr(tensor, name) for name in ("data_ptr", "dtype", "shape", "stride", "device")):
             self._fail(TypeError, parameter, f"must be a torch tensor, not {type(value).__name__}")
         wanted = f"torch.{TORCH[parameter['element']]}"
-        if str(tensor.dtype) not in (wanted, parameter["element"]):
+        # TTIR knows whole numbers without their signs: operations have them.
+        if str(tensor.dtype).replace("torch.uint", "torch.int") not in (wanted, parameter["element"]):
             self._fail(TypeError, parameter, f"must be of {wanted}, not {tensor.dtype}")
         if tensor.device.type != "cuda":
             self._fail(ValueError, parameter, f"must be on a GPU, not on {tensor.device}")
@@ -252,6 +256,8 @@ class Kernel:
             self._fail(
                 ValueError, parameter, f"must be a multiple of 16, but is {number}: the kernel was compiled for that"
             )
+        if number == 0 and parameter.get("not_zero"):
+            self._fail(ValueError, parameter, "must not be 0: the kernel divides by it")
         least = parameter.get("at_least", 0)
         if 0 < number < least:
             self._fail(
@@ -264,6 +270,29 @@ class Kernel:
     # --------------------------------------------------------------------------------------------- launching
     def plan(self, values, grid):
         """A plan for values like these, and what it leaves open of them: `plan.launch(open)` launches."""
+        key, varying = self._form(values, grid)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._make_plan(values, key[0])
+            if len(self._plans) >= REMEMBERED:
+                self._plans.clear()
+            self._plans[key] = plan
+        if None in varying:
+            _, numbers = self._check(values)
+            varying = [numbers.get(name, value) for name, value in zip(self._readers.varying, varying)]
+        return plan, varying
+
+    def is_planned(self, values, grid):
+        """Whether a launch on values like these has nothing left to make or load."""
+        return self._form(values, grid)[0] in self._plans
+
+    def magnitudes(self, varying):
+        """Bits of the whole numbers among what a plan leaves open: launches that differ in no more are alike in work."""
+        first = len(self._readers.memory)
+        return tuple(number.bit_length() for number in varying[first : first + len(self._readers.counts)])
+
+    def _form(self, values, grid):
+        """What a plan depends on, and what it leaves open; None for what has to be checked first."""
         read, varying = self._readers, []
         form = [self._programs(grid, values)]
         for name in read.sizes:
@@ -280,17 +309,7 @@ class Kernel:
         for name in read.reals:
             value = values[name]
             varying.append(value if type(value) is float else None)
-        key = tuple(form)
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._make_plan(values, form[0])
-            if len(self._plans) >= REMEMBERED:
-                self._plans.clear()
-            self._plans[key] = plan
-        if None in varying:
-            _, numbers = self._check(values)
-            varying = [numbers.get(name, value) for name, value in zip(read.varying, varying)]
-        return plan, varying
+        return tuple(form), varying
 
     def _check(self, values):
         """That each value suits its parameter; the numbers, converted, and the device of the tensors."""
@@ -391,6 +410,7 @@ class Kernel:
 
     def _build(self):
         compiled, self._barriers_at = assemble.build(self._kernel, self._function, self._inline_barriers)
+        self._assembler = assemble.assembler(self._kernel)
         return compiled
 
 
@@ -457,10 +477,11 @@ def tiled(value):
     """Address of a tensor or descriptor that descriptors are made of, and what a plan depends on besides."""
     try:
         if is_descriptor(value):
-            tensor, padding = value.base, getattr(value, "padding", "zero")
+            tensor = value.base
+            padding = getattr(value, "padding", "zero"), getattr(value, "round_f32_to_tf32", False)
             shape, strides = tuple(value.shape), tuple(value.strides)
         else:
-            tensor, padding, shape, strides = value, "zero", value.shape, value.stride()
+            tensor, padding, shape, strides = value, ("zero", False), value.shape, value.stride()
         address = tensor.data_ptr()
     except AttributeError:
         return None, None
@@ -499,7 +520,7 @@ class Readers:
                 self.memory.append((name, tiled if parameter["kind"] == "descriptor" else pointed))
             elif element.startswith(("fp", "bf")):
                 self.reals.append(name)
-            elif name in sizes:
+            elif name in sizes or parameter.get("not_zero"):
                 self.sizes.append(name)
             else:
                 least, most = limits_of(element)

@@ -333,10 +333,28 @@ def judge(report, expectation):
     return findings
 
 
+# ------------------------------------------------------------------------------------------------- the assembler
+def is_sound(version, arch):
+    """Whether a version does not overwrite what a wgmma of Hopper still reads: those before 13.3 can."""
+    return arch != 90 or tuple(version) >= (13, 3)
+
+
+def named(tool, version):
+    """A tool and its version."""
+    return f"{tool} {'.'.join(map(str, version)) or 'of an unknown version'}"
+
+
+def assembler(tool, version, arch):
+    """An assembler in words, with what there is to know of an old one."""
+    if is_sound(version, arch):
+        return named(tool, version)
+    return f"{named(tool, version)}, which can overwrite operands of a wgmma in flight: versions from 13.3 on do not"
+
+
 # ------------------------------------------------------------------------------------------------- the report
 def disassemble(nvdisasm, cubin):
-    """Machine code as text, each instruction with its encoding."""
-    sass = subprocess.run([nvdisasm, "-hex", "-c", cubin], capture_output=True, text=True)
+    """Machine code as text, each instruction with its encoding, and with lines of the source where the cubin has them."""
+    sass = subprocess.run([nvdisasm, "-hex", "-c", "-g", cubin], capture_output=True, text=True)
     if sass.returncode != 0:
         raise KernelError(f"nvdisasm failed ({sass.returncode}):\n{sass.stderr}")
     return sass.stdout
@@ -378,5 +396,7 @@ def print_report(report):
         for loop in group["loops"]:
             under = f", {loop['exp2_overlapped']} of {loop['exp2']} exponentials under a wgmma" if loop["exp2"] else ""
             print(f"  loop of {loop['instructions']} instructions{under}: {loop['order']}")
+    if "assembler" in report:
+        print(f"assembled by {report['assembler']}")
     for finding in report["findings"]:
         print(f"{finding['kind']}: {finding['message']}")

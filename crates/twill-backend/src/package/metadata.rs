@@ -28,6 +28,8 @@ pub struct Signature {
     barriers_at: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
     entry_registers: Option<u32>,
+    #[serde(skip_serializing_if = "is_false")]
+    dependent_launch: bool,
     grid: Grid,
     #[serde(skip_serializing_if = "Option::is_none")]
     threads: Option<u32>,
@@ -96,6 +98,8 @@ struct ParameterEntry {
     divisible_by_16: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     at_least: Option<i64>,
+    #[serde(skip_serializing_if = "is_false")]
+    not_zero: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -172,6 +176,7 @@ impl Signature {
             constants: constants(kernel),
             barriers_at: -1,
             entry_registers: entry_registers(kernel),
+            dependent_launch: kernel.dependent_launch,
             grid: Grid {
                 kind: if kernel.tile_scheduler.persistent { "persistent" } else { "one_per_program" },
                 cta_coarsening: kernel.tile_scheduler.cta_coarsening,
@@ -257,8 +262,8 @@ fn parameter(kernel: &WarpProgram, parameter: &Parameter) -> ParameterEntry {
         Type::Pointer { pointee, .. } => ("pointer", element(pointee), Some(blocks).filter(|b| !b.is_empty())),
         other => ("scalar", element(other), None),
     };
-    let Parameter { divisible_by_16, at_least, .. } = *parameter;
-    ParameterEntry { name: parameter.name.clone(), kind, element, blocks, divisible_by_16, at_least }
+    let Parameter { divisible_by_16, at_least, not_zero, .. } = *parameter;
+    ParameterEntry { name: parameter.name.clone(), kind, element, blocks, divisible_by_16, at_least, not_zero }
 }
 
 fn block(descriptor: &Descriptor) -> Block {

@@ -16,7 +16,7 @@ mod example;
 mod metadata;
 mod trace;
 
-pub use assembly::{AssembledGroup, AssembledLoop, Assembly, Finding, MANY_SPILLED};
+pub use assembly::{AssembledGroup, AssembledLoop, Assembly, Finding, HAZARD, Linted, MANY_SPILLED};
 pub use metadata::{CodeLine, LoopTraffic, Signature, Simulated};
 use twill_codegen::Checked;
 
@@ -31,6 +31,9 @@ pub const GLUON_PLAN: &str = include_str!("gluon/plan.py");
 
 /// The assembler check of a kernel in Gluon, written next to it.
 pub const GLUON_ASSEMBLER: &str = include_str!("gluon/assemble.py");
+
+/// Which ptxas assembles a kernel in Gluon, written next to it.
+pub const GLUON_PTXAS: &str = include_str!("gluon/ptxas.py");
 
 /// What the launcher does at each launch of a kernel in CUDA, written next to it.
 pub const CUDA_PLAN: &str = include_str!("cuda/plan.py");

@@ -29,7 +29,7 @@ pub(crate) struct CompileArguments {
     pub(crate) code: CompileOptions,
     /// Python to assemble with [default: python3].
     ///
-    /// It needs Triton 3.6, or NVRTC for CUDA. Without either, the default does not assemble.
+    /// It needs Triton 3.6 to 3.9, or NVRTC for CUDA. Without either, the default does not assemble.
     #[arg(help_heading = "Assembling", long, value_name = "PATH", conflicts_with = "no_assemble")]
     pub(crate) python: Option<PathBuf>,
     /// Print the warp program after a pass of code generation, or after all.

@@ -24,7 +24,7 @@ pub(crate) struct CoverageArguments {
     pub(crate) no_cache: bool,
     /// Python to assemble with.
     ///
-    /// It needs Triton 3.6, and NVRTC for CUDA. Without it machine code is not looked at.
+    /// It needs Triton 3.6 to 3.9, and NVRTC for CUDA. Without it machine code is not looked at.
     #[arg(help_heading = "Assembling", long, value_name = "PATH")]
     pub(crate) python: Option<PathBuf>,
     /// Output format.

@@ -1,10 +1,11 @@
 //! `twill explain`.
 
-use super::{PageArguments, SearchArguments, by_ending};
+use super::{AnnotationArguments, PageArguments, SearchArguments, by_ending};
 use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 #[command(
+    mut_arg("input", |input| input.help("TTIR, loop graph, built-in graph, FILE.py::KERNEL, or a folder of kernels")),
     after_help = "Exit codes: 0 optimal, 1 error, 2 infeasible, 3 stopped by a budget",
     after_long_help = "Exit codes: 0 proved optimal, 1 error, 2 proved infeasible, 3 stopped by a budget, with the best schedule known and its bound."
 )]
@@ -13,9 +14,11 @@ pub(crate) struct ExplainArguments {
     pub(crate) search: SearchArguments,
     /// Output format [default: by --output, or text].
     ///
-    /// The ending .json says json.
+    /// The endings .json and .sarif say json and sarif.
     #[arg(help_heading = "Output", long, value_enum)]
     pub(crate) format: Option<ExplainFormat>,
+    #[command(flatten)]
+    pub(crate) annotations: AnnotationArguments,
     #[command(flatten)]
     pub(crate) page: PageArguments,
     /// Changes of kernel and machine: all, or none.
@@ -32,6 +35,10 @@ pub(crate) enum ExplainFormat {
     Text,
     /// For programs; an array for several loops.
     Json,
+    /// Annotations at lines of the Python source, for code scanning and editors (SARIF 2.1.0).
+    Sarif,
+    /// The same as workflow commands of GitHub Actions.
+    Github,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -45,7 +52,8 @@ pub(crate) enum WhatIfs {
 impl ExplainArguments {
     /// The output format that is asked for, by its name or by the output's ending.
     pub(crate) fn format(&self) -> ExplainFormat {
-        let by_ending = || by_ending(self.page.output.as_deref(), &[("json", ExplainFormat::Json)]);
+        const ENDINGS: [(&str, ExplainFormat); 2] = [("json", ExplainFormat::Json), ("sarif", ExplainFormat::Sarif)];
+        let by_ending = || by_ending(self.page.output.as_deref(), &ENDINGS);
         self.format.or_else(by_ending).unwrap_or(ExplainFormat::Text)
     }
 }

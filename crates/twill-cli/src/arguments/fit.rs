@@ -1,6 +1,7 @@
 //! `twill fit`.
 
-use super::WidthArgument;
+use super::{AnnotationArguments, WidthArgument};
+use crate::annotate::AnnotationFormat;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use twill_driver::SiblingOptions;
@@ -13,7 +14,7 @@ use twill_driver::options::{CompileOptions, LimitOptions, LoweringOptions, Model
     after_long_help = "Exit codes: 0 all fit, 1 error, 2 one does not fit (proved), 3 it is not known of one. A kernel fits if twill compile generates one for which Triton's compiler has room (docs/explain.md)."
 )]
 pub(crate) struct FitArguments {
-    /// TTIR of kernels (.ttir); all have the same options.
+    /// TTIR of kernels (.ttir), or folders of them; all have the same options.
     #[arg(required = true, value_name = "KERNEL")]
     pub(crate) inputs: Vec<PathBuf>,
     #[command(flatten)]
@@ -36,6 +37,8 @@ pub(crate) struct FitArguments {
     #[arg(help_heading = "Output", long, short)]
     pub(crate) verbose: bool,
     #[command(flatten)]
+    pub(crate) annotations: AnnotationArguments,
+    #[command(flatten)]
     pub(crate) width: WidthArgument,
 }
 
@@ -45,4 +48,19 @@ pub(crate) enum FitFormat {
     Text,
     /// A JSON object each on a line of its own, with an error in its place where there is one.
     Json,
+    /// Annotations at lines of the Python source, for code scanning and editors (SARIF 2.1.0).
+    Sarif,
+    /// The same as workflow commands of GitHub Actions.
+    Github,
+}
+
+impl FitFormat {
+    /// The format of annotations, if they are asked for.
+    pub(crate) fn annotations(self) -> Option<AnnotationFormat> {
+        match self {
+            FitFormat::Text | FitFormat::Json => None,
+            FitFormat::Sarif => Some(AnnotationFormat::Sarif),
+            FitFormat::Github => Some(AnnotationFormat::Github),
+        }
+    }
 }

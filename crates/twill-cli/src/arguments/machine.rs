@@ -65,3 +65,11 @@ pub(crate) struct SweepArguments {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
     pub(crate) words: Vec<OsString>,
 }
+
+/// Its words are taken as they are: clap would drop the `--` before the program.
+#[derive(Debug, Args)]
+pub(crate) struct CollectArguments {
+    /// Arguments of python -m twill_gpu.collecting; TWILL_PYTHON names the interpreter [default: python3].
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "WORDS")]
+    _words: Vec<OsString>,
+}

@@ -1,10 +1,13 @@
 //! The command line.
 
+mod annotations;
+mod check_perf;
 mod compile;
 mod coverage;
 mod explain;
 mod fit;
 mod gaus;
+mod lint;
 mod machine;
 mod page;
 mod report;
@@ -14,12 +17,15 @@ mod source;
 mod top;
 mod trace;
 
+pub(crate) use annotations::*;
+pub(crate) use check_perf::*;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use compile::*;
 pub(crate) use coverage::*;
 pub(crate) use explain::*;
 pub(crate) use fit::*;
 pub(crate) use gaus::*;
+pub(crate) use lint::*;
 pub(crate) use machine::*;
 pub(crate) use page::*;
 pub(crate) use report::*;
@@ -48,19 +54,28 @@ pub(crate) enum Command {
     Explain(ExplainArguments),
     /// Say whether kernels fit a machine, before any search.
     Fit(FitArguments),
-    /// Say of a set of kernels what is scheduled and generated, and why not.
+    /// Say of kernels what is scheduled and generated, and why not.
     Coverage(CoverageArguments),
+    /// Run a program, and record the Triton kernels that it compiles.
+    #[command(disable_help_flag = true)]
+    Collect(CollectArguments),
     /// Compare tile shapes and options by their proved bounds.
     #[command(disable_help_flag = true)]
     Sweep(SweepArguments),
     /// Draw a schedule as a page or picture, or open it in the browser.
     Report(ReportArguments),
+    /// Open the playground: schedules that follow sliders, in the browser.
+    Playground(PlaygroundArguments),
     /// Compare what a traced kernel recorded with its schedule.
     Trace(TraceArguments),
     /// Show a kernel's loops before scheduling: tiles, or graph and costs.
     Lower(LowerArguments),
     /// Replay a schedule, or check a certificate, without the solver.
     Check(CheckArguments),
+    /// Check machine code of Hopper for hazards, whoever made it.
+    Lint(LintArguments),
+    /// Fail if kernels' bounds, registers or memory got worse.
+    CheckPerf(CheckPerfArguments),
     /// Schedule a large graph without warps: by gradient, or exactly.
     Gaus(GausArguments),
     /// List the built-in loop graphs, or print one as JSON.
@@ -71,6 +86,10 @@ pub(crate) enum Command {
     Cache(CacheArguments),
     /// Print the JSON Schema of a text format.
     Schema(SchemaArguments),
+    /// Print what completes the command's words in a shell.
+    Completions(CompletionsArguments),
+    /// Write the manual pages of all commands into a folder.
+    Man(ManArguments),
 }
 
 #[derive(Debug, Args)]
@@ -98,6 +117,27 @@ pub(crate) struct CheckArguments {
     ///
     /// twill schedule and twill gaus write schedules with --format json.
     pub(crate) file: PathBuf,
+}
+
+/// Open the playground, with an input in it.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The playground is one file that asks for nothing: reader, engine and page run in the browser. It comes with the wheel; in a checkout, cargo xtask playground makes it. TWILL_PLAYGROUND names it where it stands elsewhere."
+)]
+pub(crate) struct PlaygroundArguments {
+    /// TTIR, loop graph, or built-in graph to begin with.
+    pub(crate) input: Option<String>,
+    /// Built-in machine to begin with [default: the graph's own; h200 for TTIR].
+    #[arg(long, short, value_name = "NAME")]
+    pub(crate) machine: Option<String>,
+    #[command(flatten)]
+    pub(crate) python: PythonArguments,
+    /// Write the playground to FILE, or - for standard output, and open nothing.
+    #[arg(help_heading = "Output", long, short, value_name = "FILE", conflicts_with = "input")]
+    pub(crate) output: Option<PathBuf>,
+    /// Print the address, and do not start a browser.
+    #[arg(help_heading = "Output", long)]
+    pub(crate) no_browser: bool,
 }
 
 #[derive(Debug, Args)]
@@ -152,6 +192,24 @@ pub(crate) enum SchemaFormat {
     Trace,
     /// Whether a kernel fits (twill fit).
     Fit,
+    /// Baselines of kernels (twill check-perf).
+    Performance,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Put it where the shell looks: `twill completions bash > ~/.local/share/bash-completion/completions/twill`. A wheel brings the files of bash, zsh and fish."
+)]
+pub(crate) struct CompletionsArguments {
+    /// Shell.
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArguments {
+    /// Folder, which is made if it is missing: twill.1, and a page for each command.
+    pub(crate) folder: PathBuf,
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// All that is written, here and by tracing and reports; a folder with anything else in it is somebody's. What was measured and
 /// drawn of a kernel goes with it: the folder is replaced as a whole.
-const OURS: [&str; 19] = [
+const OURS: [&str; 20] = [
     "kernel.py",
     "kernel.cu",
     "kernel.h",
@@ -24,6 +24,7 @@ const OURS: [&str; 19] = [
     "launch.py",
     "plan.py",
     "assemble.py",
+    "ptxas.py",
     "machine_code.py",
     "test_kernel.py",
     "trace.bin",

@@ -35,6 +35,9 @@ pub(super) fn text(kernel: &GeneratedKernel, space: Option<&str>, folder: &Path,
     match &kernel.machine_code {
         Some(machine_code) => {
             let _ = writeln!(out, "machine code: {machine_code}");
+            if let Some(assembler) = &kernel.assembler {
+                let _ = writeln!(out, "assembled by {assembler}");
+            }
             for finding in &kernel.findings {
                 let _ = writeln!(out, "  {}: {}", finding.kind, finding.message);
             }

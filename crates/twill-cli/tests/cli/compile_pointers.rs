@@ -37,7 +37,7 @@ fn pointers_and_masks_become_a_descriptor() {
     // The second half of the rows, and the iteration before: the schedule's stages are in the coordinates.
     assert!(source.contains("(a_ptr_64x64, [program_x * 128, (i - 1) * 64], "), "{source}");
     assert!(source.contains("(b_ptr_64x128, [i * 64, program_y * 128], "), "{source}");
-    assert!(!source.contains("async_copy_global_to_shared(a_0_buffer"), "{source}");
+    assert!(!source.contains("cp_async(a_0_buffer"), "{source}");
     assert_eq!(signature["registers"]["load"], 24);
 }
 
@@ -47,7 +47,7 @@ fn other_pointers_are_copied_by_four_warps() {
     let (source, signature) = compiled(&either);
     assert_eq!(signature["parameters"][0]["blocks"], Value::Null);
     assert_eq!(signature["parameters"][1]["blocks"][0]["argument"], "b_ptr_64x128");
-    assert!(source.contains("async_copy.async_copy_global_to_shared(a_0_buffer.index(a_0_at), "), "{source}");
+    assert!(source.contains("cp_async(a_0_buffer.index(a_0_at), "), "{source}");
     assert!(source.contains("        [4, 4],\n        [216, 72],\n"), "{source}");
     assert_eq!(signature["registers"]["load"], 72);
     // Every thread arrives when its copies are there.

@@ -87,7 +87,7 @@ fn every_field_is_described() {
         .unwrap()
         .retain(|name, _| name.starts_with("Trace") || name == "Compared" || name == "Span");
     assert_eq!(undescribed(&trace), Vec::<String>::new());
-    for name in ["graph", "schedule", "explanation", "pipeline", "trace"] {
+    for name in ["graph", "schedule", "explanation", "pipeline", "trace", "fit", "performance"] {
         let published = fs::read_to_string(root().join(format!("docs/schema/{name}.schema.json"))).unwrap();
         assert!(text.contains(&format!("(schema/{name}.schema.json)")));
         let printed = stdout(&twill(&["schema", name]));

@@ -59,7 +59,7 @@ fn a_random_loop_is_scheduled_and_its_file_replayed() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("answer.json");
     let path = file.to_str().unwrap();
-    let options = ["--objective", "storage", "--rounds", "1", "--polish-sweeps", "5", "--format", "json", "-o", path];
+    let options = ["--objective", "storage", "--rounds", "1", "--polish-sweeps", "1", "--format", "json", "-o", path];
     let (code, out, err) = gaus(&[&RANDOM[..], &options].concat());
     assert_eq!((code, out.as_str(), err.as_str()), (0, "", ""));
     let checked = twill(&["check", path]);
@@ -88,7 +88,9 @@ fn the_same_seed_is_the_same_schedule() {
     let steps = |seed: &str| {
         let options =
             ["--latency-factor", "1.2", "--rounds", "1", "--polish-sweeps", "3", "--windows", "0", "--known", "none"];
-        let random = ["--random", "nodes=120,density=0.04", "--seed", seed, "--format", "json"];
+        // Storage: a bound on resources would be met before a seed matters.
+        let random =
+            ["--random", "nodes=120,density=0.04", "--objective", "storage", "--seed", seed, "--format", "json"];
         let (code, out, _) = gaus(&[&random[..], &options].concat());
         assert_eq!(code, 0);
         serde_json::from_str::<Value>(&out).unwrap()["steps"].clone()
@@ -104,9 +106,53 @@ fn loops_of_kernels_have_the_exact_interval() {
         let path = format!("examples/{example}.ttir");
         let exact = twill(&["schedule", &path, "--swp-only", "--format", "json", "-q"]);
         let exact: Value = serde_json::from_str(&stdout(&exact)).unwrap();
-        let found = summary(&[&path, "--smallest-ii", "--rounds", "1"]);
+        let found = summary(&[&path, "--smallest-ii", "--rounds", "1", "--polish-sweeps", "1"]);
         assert_eq!(found["interval"], exact["initiation_interval"], "{example}");
         assert_eq!(found["interval"], found["least_interval"], "{example}");
+    }
+}
+
+#[test]
+fn the_summary_says_who_found_the_schedule_and_when() {
+    let place = tempfile::tempdir().unwrap();
+    let path = hal(&place);
+    for options in [&["--time-limit", "5"][..], &[]] {
+        let found = summary(&[&[path.as_str(), "--latency-factor", "1"], options].concat());
+        let (trace, by) = (found["trace"].as_array().unwrap(), found["trace_by"].as_array().unwrap());
+        assert!(!trace.is_empty() && trace.len() == by.len(), "{found}");
+        let last = trace.len() - 1;
+        assert_eq!(&trace[last][1], &found["objective"]["value"], "{found}");
+        assert!(["asap", "list"].map(Value::from).contains(&by[0]), "{found}");
+        assert_eq!((&found["found"]["by"], &found["found"]["seconds"]), (&by[last], &trace[last][0]));
+    }
+}
+
+#[test]
+fn paths_of_gml_are_counted_in_latencies_and_any_name_is_read() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("chain.gml");
+    let node = |id: usize, name: &str| format!("node [ id {id} label \"{name}\" parameter \"5\" ]\n");
+    let edge = |from: usize| format!("edge [ source {from} target {} parameter \"1\" ]\n", from + 1);
+    let text = ["a\nb", "c\td", "e\u{1b}"].iter().enumerate().map(|(id, name)| node(id, name)).collect::<String>();
+    fs::write(&path, format!("graph [ directed 1\n{text}{}{}]", edge(0), edge(1))).unwrap();
+    let options = ["--weights", "100,1", "--latency-factor", "1", "--format", "json"];
+    let (code, out, err) = gaus(&[&[path.to_str().unwrap()], &options[..]].concat());
+    assert_eq!((code, err.as_str()), (0, ""));
+    let answer: Value = serde_json::from_str(&out).unwrap();
+    // Three levels, although all could share a step; on one peak of 5 each, a step of communication apart.
+    assert_eq!((&answer["latency_bound"], &answer["summary"]["objective"]["value"]), (&json!(3), &json!(502)));
+    let names: Vec<&str> =
+        answer["graph"]["operations"].as_array().unwrap().iter().map(|op| op["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["a\\nb", "c\\td", "e\\u{1b}"]);
+}
+
+#[test]
+fn what_is_not_read_in_time_is_not_found() {
+    let random = ["--random", "nodes=2000000,density=0.000002", "--time-limit", "0.01"];
+    for more in [&["--engine", "list"][..], &[]] {
+        let (code, out, err) = gaus(&[&random[..], more].concat());
+        assert_eq!((code, out.as_str()), (3, ""), "{err}");
+        assert!(err.contains("stopped before the graph was read; give it more time"), "{err}");
     }
 }
 

@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 mod ablations;
+mod annotations;
 mod bad_input;
 mod certificates;
+mod check_perf;
 mod cluster;
 mod common;
 mod compile;
@@ -20,11 +22,14 @@ mod gaus_exact;
 mod known_answers;
 mod known_answers_blackwell;
 mod known_answers_published;
+mod lint;
 mod machine;
+mod manual;
 mod retile_loop;
 mod wave_sync;
 
 mod pictures;
+mod python_source;
 mod report;
 mod report_open;
 mod sibling_kernels;

@@ -10,7 +10,10 @@ fn grid(ttir: &str, options: &[&str]) -> Value {
     let (source, folder) = (place.path().join("kernel.ttir"), place.path().join("kernel"));
     fs::write(&source, ttir).unwrap();
     let paths = ["compile", source.to_str().unwrap(), "-o", folder.to_str().unwrap()];
-    let done = twill(&[&paths, &["--machine", "h200", "--emit", "cuda", "--no-assemble"][..], options].concat());
+    let done = twill(
+        &[&paths, &["--machine", "h200", "--emit", "cuda", "--no-assemble", "--work-limit", "300000"][..], options]
+            .concat(),
+    );
     assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
     let signature: Value = serde_json::from_str(&fs::read_to_string(folder.join("kernel.json")).unwrap()).unwrap();
     let mut grid = signature["grid"].clone();

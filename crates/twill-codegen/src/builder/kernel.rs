@@ -88,6 +88,7 @@ impl<'a> KernelBuilder<'a> {
             tile_scheduler: TileScheduler::of(options),
             cluster: None,
             trace: None,
+            dependent_launch: kernel.has_dependent_launch(),
         };
         Ok(KernelBuilder {
             kernel,

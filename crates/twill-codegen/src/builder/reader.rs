@@ -15,6 +15,7 @@ use crate::passes::steps::program::{Barrier, Iteration};
 use twill_graph::OpId;
 use twill_graph::narrow;
 use twill_triton::Stands;
+use twill_triton::kernel::is_pure;
 use twill_triton::mlir::{Definition, OperationId, Type, ValueId};
 
 /// The loop and its iteration in whose scope a value is read; `None` outside of loops.
@@ -161,9 +162,34 @@ impl Reader<'_, '_> {
             let id = self.newest(index, op, iteration)?;
             return Ok(self.group.read(id));
         }
+        if let (None, Some(id)) = (facts.buffer(op), self.lowering.module.defining_operation(value))
+            && self.is_computed_anywhere(index, value)
+        {
+            // Such as a mask that a load needs and that an operation on tiles reads too.
+            return self.apply(id, region, program, Some((index, iteration)));
+        }
         let slot = self.slot(index, op, iteration)?;
         let element = self.lowering.element(value);
         Ok(Expression { kind: ExpressionKind::FromShared(slot), shape: region.extents.clone(), element })
+    }
+
+    /// Whether any group can compute a value of a loop for itself: from the iteration and from what is defined before the loop,
+    /// without a load and without what the loop carries.
+    fn is_computed_anywhere(&self, index: usize, value: ValueId) -> bool {
+        let (module, parts) = (self.lowering.module, self.lowering.loops[index].parts);
+        let mut work = vec![value];
+        while let Some(value) = work.pop() {
+            if value == parts.induction || self.lowering.loop_of(value) != Some(index) {
+                continue;
+            }
+            let Some(id) = module.defining_operation(value) else { return false };
+            let operation = module.operation(id);
+            if !is_pure(operation) || operation.name.starts_with("tt.dot") {
+                return false;
+            }
+            work.extend(&operation.operands);
+        }
+        true
     }
 
     /// An MMA's result of an iteration that the loop loads from tensor memory.

@@ -79,8 +79,12 @@ impl Text<'_> {
         for p in &program.parameters {
             let divisible = p.divisible_by_16.then(|| "divisible_by_16".to_owned());
             let at_least = p.at_least.map(|n| format!("at_least = {n}"));
-            let more = attributes(divisible.into_iter().chain(at_least).collect());
+            let not_zero = p.not_zero.then(|| "not_zero".to_owned());
+            let more = attributes(divisible.into_iter().chain(at_least).chain(not_zero).collect());
             writeln!(f, "  parameter {} : {}{more}", p.name, p.kind)?;
+        }
+        if program.dependent_launch {
+            writeln!(f, "  dependent_launch")?;
         }
         for (index, l) in program.loops.iter().enumerate() {
             let mut all = vec![format!("interval = {}", l.interval), format!("stages = {}", l.stages)];

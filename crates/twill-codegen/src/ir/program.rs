@@ -32,6 +32,9 @@ pub struct WarpProgram {
     pub cluster: Option<Cluster>,
     /// What is recorded of its time.
     pub trace: Option<Trace>,
+    /// It waits for the grids before its own (PTX, `griddepcontrol.wait`) before it does anything else, so that it may be launched
+    /// while these still run.
+    pub dependent_launch: bool,
 }
 
 /// A cluster of two CTAs with neighbouring tiles: each copies one half of a tile that both read to both (TMA multicast).
@@ -65,6 +68,8 @@ pub struct Parameter {
     pub divisible_by_16: bool,
     /// The least number above 0 that it may be: tiles of a longer step than the source's must not reach beyond its span.
     pub at_least: Option<i64>,
+    /// It must not be 0: the kernel divides by it where its source would not have.
+    pub not_zero: bool,
 }
 
 /// A tensor descriptor for blocks of one shape.
@@ -156,6 +161,7 @@ impl WarpProgram {
             },
             cluster: None,
             trace: None,
+            dependent_launch: false,
         }
     }
 

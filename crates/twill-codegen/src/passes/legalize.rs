@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::passes::epilogue::stores::is_store;
 use std::collections::BTreeSet;
 use twill_triton::kernel::is_pure;
-use twill_triton::mlir::{Definition, OperationId, ValueId};
+use twill_triton::mlir::{BlockId, Definition, Module, OperationId, ValueId};
 
 /// Pure operations that make no tile that a group could hold.
 const NOT_LOWERED: &[&str] = &["tt.make_tensor_descriptor", "tt.make_tensor_ptr", "tt.advance"];
@@ -62,7 +62,13 @@ fn check_thread_barriers(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
     let stores = accesses(lowering, &is_store);
     let loads = accesses(lowering, &is_load);
     let is_ordered = stores.iter().enumerate().any(|(k, (_, store, written))| {
-        let others = stores.iter().skip(k + 1).filter(|(_, other, _)| !(is_atomic(*other) && is_atomic(*store)));
+        // The same statement in another iteration of a loop that was unrolled is one store, as it was before.
+        let place = |id: OperationId| module.operation(id).location.as_ref();
+        let is_same = |other: OperationId| place(*store).is_some() && place(other) == place(*store);
+        let others = stores
+            .iter()
+            .skip(k + 1)
+            .filter(|(_, other, _)| !(is_same(*other) || is_atomic(*other) && is_atomic(*store)));
         others.chain(&loads).any(|(_, _, other)| may_meet(written, other))
     });
     if is_ordered {
@@ -111,34 +117,62 @@ fn bases(lowering: &KernelBuilder<'_>, address: ValueId) -> BTreeSet<Base> {
         if !seen.insert((value, loads)) {
             continue;
         }
-        let with = |values: &[ValueId], loads: u32| values.iter().map(|value| (*value, loads)).collect::<Vec<Base>>();
-        match module.definition(value) {
-            Definition::Argument { block, .. } if lowering.depth_of(Some(block)) == Some(0) => {
-                found.insert((value, loads));
-            }
-            Definition::Argument { .. } => {
-                let around = lowering.enclosing_carried(value);
-                work.extend(around.map(|(at, k)| (lowering.enclosing[at].initial[k], loads)));
-                let initial = lowering.loops.iter().find_map(|l| l.parts.initial.get(l.carried(value)?).copied());
-                work.extend(initial.map(|value| (value, loads)));
-            }
-            Definition::Result { operation: id, index } => match module.for_loop(id) {
-                Some(parts) => work.extend(parts.initial.get(index).map(|value| (*value, loads))),
-                None => {
-                    let operation = module.operation(id);
-                    let (counted, loads) = match operation.name.as_str() {
-                        "arith.select" => (1..3, loads),
-                        "arith.addi" => (0..2, loads),
-                        "tt.load" if loads == LOADS => return BTreeSet::new(),
-                        "tt.load" => (0..1, loads + 1),
-                        _ => (0..1, loads),
-                    };
-                    work.extend(with(operation.operands.get(counted).unwrap_or_default(), loads));
-                }
-            },
+        if let Definition::Argument { block, .. } = module.definition(value)
+            && lowering.depth_of(Some(block)) == Some(0)
+        {
+            found.insert((value, loads));
+            continue;
         }
+        let sources = match module.definition(value) {
+            Definition::Argument { block, index } => incoming(module, block, index),
+            Definition::Result { operation: id, index } if module.operation(id).name.starts_with("scf.") => {
+                outgoing(module, id, index)
+            }
+            Definition::Result { operation: id, .. } => {
+                let operation = module.operation(id);
+                let counted = match operation.name.as_str() {
+                    "arith.select" => 1..3,
+                    "arith.addi" => 0..2,
+                    "tt.load" if loads == LOADS => return BTreeSet::new(),
+                    _ => 0..1,
+                };
+                let deeper = loads + u32::from(operation.name == "tt.load");
+                let operands = operation.operands.get(counted).unwrap_or_default();
+                work.extend(operands.iter().map(|operand| (*operand, deeper)));
+                continue;
+            }
+        };
+        let Some(sources) = sources else { return BTreeSet::new() };
+        work.extend(sources.into_iter().map(|source| (source, loads)));
     }
     found
+}
+
+/// The values that an argument of a loop's block may be; `None` where that is not known.
+fn incoming(module: &Module, block: BlockId, index: usize) -> Option<Vec<ValueId>> {
+    let id = module.region(module.block(block).region).operation;
+    let parts = module.for_loop(id)?;
+    match index.checked_sub(1) {
+        // The iteration is no address.
+        None => Some(Vec::new()),
+        Some(k) => Some(vec![*parts.initial.get(k)?, *parts.yielded.get(k)?]),
+    }
+}
+
+/// The values that a result of a loop or a branch may be; `None` where that is not known.
+fn outgoing(module: &Module, id: OperationId, index: usize) -> Option<Vec<ValueId>> {
+    let operation = module.operation(id);
+    if let Some(parts) = module.for_loop(id) {
+        return Some(vec![*parts.initial.get(index)?, *parts.yielded.get(index)?]);
+    }
+    if operation.name != "scf.if" {
+        return None;
+    }
+    let ways = operation.regions.iter().map(|region| {
+        let last = module.region(*region).blocks.last().and_then(|block| module.terminator(*block))?;
+        module.operation(last).operands.get(index).copied()
+    });
+    ways.collect()
 }
 
 /// What loops around the pipelined ones exclude.

@@ -1,6 +1,8 @@
 //! From an example to its warp programs.
 
+use std::collections::HashMap;
 use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use twill_check::Verified;
 use twill_codegen::ir::{TileOrder, WarpProgram};
 use twill_codegen::{Checked, GroupShares, Options, ScheduledLoop, lower, lower_checked};
@@ -33,7 +35,9 @@ impl Scheduled {
             |l: &Lowered| Problem::new(l.graph.clone(), machine.resources().clone(), ModelOptions::default()).unwrap();
         let problems: Vec<Problem> = lowered.iter().map(problem).collect();
         let graphs: Vec<&LoopGraph> = lowered.iter().map(|l| &l.graph).collect();
-        let schedules = solve(example, &problems, &graphs);
+        let schedules = solved_once(&format!("{example} on {}, {options:?}", machine.name()), || {
+            solve(example, &problems, &graphs)
+        });
         let programs = options.programs.map(|coarsening| (coarsening.count, 0));
         let resources = machine.resources();
         let (shared_bytes, columns) = (resources.shared_memory.0, resources.tensor_memory.0);
@@ -101,8 +105,18 @@ impl Scheduled {
     }
 }
 
+/// Schedules of this name, searched for by the first of the tests that ask for them.
+fn solved_once(name: &str, solve: impl FnOnce() -> Vec<Verified<Schedule>>) -> Vec<Verified<Schedule>> {
+    type Known = HashMap<String, Arc<OnceLock<Vec<Verified<Schedule>>>>>;
+    static KNOWN: OnceLock<Mutex<Known>> = OnceLock::new();
+    let known = KNOWN.get_or_init(Mutex::default);
+    // Tests that ask for others go on meanwhile.
+    let mine = Arc::clone(known.lock().unwrap_or_else(PoisonError::into_inner).entry(name.to_owned()).or_default());
+    mine.get_or_init(solve).clone()
+}
+
 fn solve(name: &str, problems: &[Problem], graphs: &[&LoopGraph]) -> Vec<Verified<Schedule>> {
-    // Some of these take minutes to prove optimal, which is not the matter here.
+    // Some of these take minutes to prove optimal, which is not the matter here; with less work, some do not fit.
     let budget = Budget { work: Some(3_000_000), ..Budget::default() };
     let search = SearchOptions { budget, ..SearchOptions::default() };
     if let [problem] = problems {

@@ -1,17 +1,17 @@
 //! The exact engine: the least initiation interval of a loop without warps, with its proof.
 
 use super::GausError;
-use super::problem::{limited, read};
+use super::problem::{in_time, limited, read};
 use super::search::exact_loop;
 use crate::options::{GausEngine, GausOptions, GausStart, Objective, Weights};
 use crate::{Observer, files};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
 use twill_check::Verified;
 use twill_graph::format::{NamedText, read_graphml};
 use twill_graph::{IssueTimes, ModuloProblem, Phase, Report};
+use web_time::Instant;
 
 /// A loop, and what is proved of its interval, replayed.
 #[derive(Clone, Debug)]
@@ -35,7 +35,9 @@ pub fn exact(
 ) -> Result<ExactLoop, GausError> {
     refuse(input, arguments)?;
     let begun = Instant::now();
-    let (problem, input) = state(input, arguments)?;
+    let (path, options) = (input.map(Path::to_owned), arguments.clone());
+    let read = move || state(path.as_deref(), &options);
+    let (problem, input) = in_time(input, arguments, started, &interrupt, read)?;
     let reading = Phase { name: "reading".into(), seconds: begun.elapsed().as_secs_f64() };
     let budget = arguments.limits().budget(started, interrupt);
     let report = twill_exact::modulo_schedule(&problem, &budget, &mut |p| observer.say(&p.to_string()));

@@ -1,5 +1,7 @@
 //! Large graphs, without warps: by gradient, by a baseline, or by the exact engine; every answer replayed and bounded.
 
+mod beside;
+mod board;
 mod exact;
 mod problem;
 mod search;
@@ -11,16 +13,19 @@ use crate::files::FileError;
 use crate::options::Choice as _;
 use crate::options::GausOptions;
 use crate::{Error, Observer};
+use search::Limits;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
 use thiserror::Error as ThisError;
 use twill_check::{MeasuredSteps, Verified};
 use twill_gaus::neighbourhood::NeighbourhoodError;
-use twill_gaus::{BaselineError, Control, MobilityError, UnknownBaseline};
-use twill_graph::format::{DataflowScheduleFile, DataflowSeconds, DataflowSummary, DataflowValue, FormatError};
+use twill_gaus::{BaselineError, Measure, MobilityError, UnknownBaseline};
+use twill_graph::format::{
+    DataflowFound, DataflowScheduleFile, DataflowSeconds, DataflowSummary, DataflowValue, FormatError,
+};
 use twill_graph::{DataflowObjective, DataflowProblem};
+use web_time::Instant;
 
 /// Why there was no search.
 #[derive(Debug, ThisError)]
@@ -91,6 +96,12 @@ pub enum GausError {
     /// The random graph cannot be drawn.
     #[error("--random: {0}")]
     Random(twill_graph::RandomError),
+    /// The time was over, or somebody interrupted it, before there was a graph.
+    #[error("{input}: stopped before the graph was read; give it more time (--time-limit)")]
+    Stopped {
+        /// The input.
+        input: String,
+    },
     /// There was no search.
     #[error("{input}: {error}")]
     Search {
@@ -143,6 +154,11 @@ impl GausError {
     /// Dependences alone rule out every schedule.
     pub fn proves_infeasible(&self) -> bool {
         matches!(self, GausError::Search { error, .. } if error.proves_infeasible())
+    }
+
+    /// A limit of time or somebody ended it before there was anything to know.
+    pub fn is_stopped(&self) -> bool {
+        matches!(self, GausError::Stopped { .. })
     }
 }
 
@@ -201,7 +217,7 @@ pub fn find(
     let (mut seconds, started) = (DataflowSeconds::default(), Instant::now());
     let begun = started;
     observer.say("reading the graph");
-    let (mut problem, input) = problem::state(input, arguments, &interrupt)?;
+    let (mut problem, input) = problem::state(input, arguments, begun, &interrupt)?;
     seconds.reading = started.elapsed().as_secs_f64();
 
     let between = problem.graph.dependences().iter().filter(|d| d.distance > 0).count();
@@ -211,15 +227,24 @@ pub fn find(
         ));
     }
     let refused = |error: SearchError| GausError::Search { input: input.clone(), error };
-    let started = Instant::now();
-    // Before a search it may take a fifth of the time, and after it what is left.
-    let bounded = |problem: &DataflowProblem, time: Option<Duration>| {
-        let control = Control { time, interrupt: Some(&interrupt), memory: arguments.memory() };
-        twill_gaus::lower_bound_within(problem, control).map_err(|error| refused(error.into()))
+    let limits = Limits {
+        begun,
+        seconds: arguments.seconds().map(|seconds| seconds - replaying(&problem)),
+        interrupt: Arc::clone(&interrupt),
+        memory: arguments.memory(),
     };
-    let limit = arguments.seconds().map(Duration::from_secs_f64);
+    let bounded = |problem: &DataflowProblem| {
+        let bound = twill_gaus::lower_bound_within(problem, limits.control(1.0));
+        let mut bound = bound.map_err(|error| refused(error.into()))?;
+        let stronger = beside::strengthened(problem, &bound, limits.control(1.0));
+        bound.value = stronger.map_or(bound.value, |stronger| stronger.max(bound.value));
+        Ok::<_, GausError>(bound)
+    };
+    let started = Instant::now();
+    // With a limit of time the bound comes beside the search, or after it; for the least interval always after it.
+    let beside = arguments.smallest_ii || limits.seconds.is_some();
     observer.say("proving a lower bound");
-    let mut bound = if arguments.smallest_ii { None } else { Some(bounded(&problem, limit.map(|limit| limit / 5))?) };
+    let mut bound = if beside { None } else { Some(bounded(&problem)?) };
     let least_interval = match arguments.smallest_ii {
         true => problem.interval,
         false => problem.interval.map(|_| problem::least_interval(arguments, &problem.graph, &interrupt)),
@@ -233,8 +258,7 @@ pub fn find(
 
     let started = Instant::now();
     let known = bound.as_ref().map(|bound| bound.value);
-    let answer =
-        search::search(arguments, &problem, known, begun, Arc::clone(&interrupt), observer).map_err(refused)?;
+    let answer = search::search(arguments, &problem, known, &limits, observer).map_err(refused)?;
     seconds.search = started.elapsed().as_secs_f64();
     if let Some(schedule) = &answer.schedule {
         problem.interval = schedule.interval;
@@ -242,16 +266,20 @@ pub fn find(
         // No interval is known, and the bound on latency may ask for a longer one than the least.
         problem.latency_bound = None;
     }
-    let bound = match bound.take() {
+    let started = Instant::now();
+    let bound = match bound.take().or(answer.bound) {
         Some(bound) => bound,
-        None => bounded(&problem, limit.map(|limit| limit.saturating_sub(begun.elapsed())))?,
+        None => bounded(&problem)?,
     };
+    seconds.bound += started.elapsed().as_secs_f64();
 
     let started = Instant::now();
     let verify = |steps| twill_check::verify_dataflow(&problem, steps);
     let replayed = answer.schedule.map(verify).transpose();
     let replayed = replayed.map_err(|error| GausError::Defect { input: input.clone(), error })?;
     seconds.replay = started.elapsed().as_secs_f64();
+    let by = answer.trace.iter().min_by_key(|(_, objective, _)| *objective).filter(|_| replayed.is_some());
+    let found = by.map(|(seconds, _, by)| DataflowFound { by: by.clone(), seconds: *seconds });
 
     let names = problem.graph.resources().iter().map(|r| r.name.clone());
     let peaks = replayed.iter().flat_map(|r| &r.peaks).copied();
@@ -276,12 +304,25 @@ pub fn find(
         at_start: answer.at_start,
         gradients: answer.gradients,
         seconds,
-        trace: answer.trace,
+        found,
+        trace: answer.trace.iter().map(|(seconds, objective, _)| (*seconds, *objective)).collect(),
+        trace_by: answer.trace.into_iter().map(|(_, _, by)| by).collect(),
     };
     let proved = summary.objective.value == Some(summary.objective.lower_bound)
         && (!arguments.smallest_ii || summary.interval == summary.least_interval);
     Ok(GausReport { problem, schedule: replayed, summary, proved })
 }
+
+/// Seconds that a replay and the rest will take, by what measuring a schedule does.
+fn replaying(problem: &DataflowProblem) -> f64 {
+    let started = Instant::now();
+    let steps = vec![0; problem.graph.operations().len()];
+    Measure::new(&problem.graph, problem.interval, &steps);
+    REPLAY * started.elapsed().as_secs_f64()
+}
+
+/// Time of a replay and of the last steps of the search, in times of a measure.
+const REPLAY: f64 = 6.0;
 
 /// What an objective is called.
 pub fn kind(objective: DataflowObjective) -> &'static str {

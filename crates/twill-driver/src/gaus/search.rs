@@ -1,22 +1,29 @@
 //! Who answers: a baseline; or GauS, again while there is time, and exact windows; for the least interval the exact engine
 //! as well.
+//!
+//! With a limit of time a list schedule comes first. Then, side by side, GauS searches from it on one thread, and other
+//! baselines and the bound, whose flow is the baseline `spans`, are found on another.
 
+use super::beside::accompany;
+use super::board::Board;
 use super::{SearchError, kind};
 use crate::Observer;
 use crate::options::{GausEngine, GausOptions, GausStart};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use twill_exact::Budget;
 use twill_gaus::neighbourhood;
 use twill_gaus::{
-    Baseline, BaselineError, Control, GausError, Measure, Options, Precedence, Progress, StartFrom, UnknownBaseline,
+    Baseline, BaselineError, Control, GausError, GausResult, LowerBound, Measure, Options, Precedence, Progress,
+    StartFrom, UnknownBaseline,
 };
 use twill_graph::saturate;
 use twill_graph::{
-    Cycles, Dataflow, DataflowObjective, DataflowProblem, IssueTimes, ModuloDependence, ModuloOperation, ModuloProblem,
-    ModuloResource, Outcome, StartSteps, UnitId,
+    Cycles, Dataflow, DataflowObjective, DataflowProblem, IssueTimes, MemoryBudget, ModuloDependence, ModuloOperation,
+    ModuloProblem, ModuloResource, Outcome, StartSteps, UnitId,
 };
+use web_time::Instant;
 
 /// Intervals that a baseline may try from the least on.
 const TRIES: u64 = 10_000;
@@ -25,26 +32,58 @@ const SMALL: (usize, u64) = (1000, 1_000_000);
 /// Effort of the exact engine for a loop: some seconds.
 const LOOP_WORK: u64 = 20_000_000;
 
+/// Most steps in a round of a gradient that begins again.
+const MOST_STEPS: u32 = 320;
+
 /// What a search gave.
 #[derive(Default)]
 pub(super) struct SearchResult {
     pub schedule: Option<StartSteps>,
     pub at_start: Option<i128>,
     pub gradients: u64,
-    pub trace: Vec<(f64, i128)>,
+    pub trace: Vec<(f64, i128, String)>,
+    /// The bound on the objective, where the search came by it.
+    pub bound: Option<LowerBound>,
     /// What exact search proved of the objective.
     pub least: Option<i128>,
     /// What exact search proved of the interval.
     pub least_interval: Option<u64>,
 }
 
-/// Searches; there is no schedule with an objective below `bound`. The time is counted from `begun`.
+/// How long a search may take, and who ends it.
+#[derive(Clone)]
+pub(super) struct Limits {
+    /// When the command began.
+    pub begun: Instant,
+    /// Seconds from then, without those that a replay takes.
+    pub seconds: Option<f64>,
+    pub interrupt: Arc<AtomicBool>,
+    pub memory: Option<MemoryBudget>,
+}
+
+impl Limits {
+    /// What is left of a part of the time.
+    pub fn left(&self, part: f64) -> Option<Duration> {
+        let limit = self.seconds.map(|seconds| Duration::from_secs_f64((part * seconds).max(0.0)));
+        limit.map(|limit| limit.saturating_sub(self.begun.elapsed()))
+    }
+
+    /// The same, as a control.
+    pub fn control(&self, part: f64) -> Control<'_> {
+        Control { time: self.left(part), interrupt: Some(&self.interrupt), enough: None, memory: self.memory }
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.interrupt.load(Ordering::Relaxed) || self.left(1.0).is_some_and(|left| left.is_zero())
+    }
+}
+
+/// Searches; there is no schedule with an objective below `bound`, if that is known.
 pub(super) fn search(
     arguments: &GausOptions,
     problem: &DataflowProblem,
     bound: Option<i128>,
-    begun: Instant,
-    interrupt: Arc<AtomicBool>,
+    limits: &Limits,
     observer: &mut dyn Observer,
 ) -> Result<SearchResult, SearchError> {
     observer.say(match arguments.engine {
@@ -54,16 +93,21 @@ pub(super) fn search(
     let baseline = match arguments.engine {
         GausEngine::Baseline(baseline) => baseline,
         GausEngine::Gaus | GausEngine::Exact => {
-            return Search::new(arguments, problem, bound, begun, interrupt, observer)?.run();
+            return Search::new(arguments, problem, bound, limits, observer)?.run();
         }
     };
     let found = if arguments.smallest_ii {
-        baseline.smallest_interval(&problem.graph, problem.latency_bound, TRIES)
+        baseline.smallest_interval(&problem.graph, problem.latency_bound, TRIES, limits.control(1.0))
     } else {
-        baseline.schedule(problem)
+        baseline.schedule_within(problem, limits.control(1.0))
     };
     match found {
-        Ok(schedule) => Ok(SearchResult { schedule: Some(schedule), ..SearchResult::default() }),
+        Ok(schedule) => {
+            let objective =
+                Measure::new(&problem.graph, schedule.interval, &schedule.steps).objective(problem.objective);
+            let trace = vec![(limits.begun.elapsed().as_secs_f64(), objective, baseline.name().to_owned())];
+            Ok(SearchResult { schedule: Some(schedule), trace, ..SearchResult::default() })
+        }
         Err(BaselineError::NotFound { .. }) => Ok(SearchResult::default()),
         Err(error) => Err(error.into()),
     }
@@ -74,9 +118,7 @@ struct Search<'a> {
     problem: &'a DataflowProblem,
     bound: Option<i128>,
     options: Options,
-    begun: Instant,
-    limit: Option<Duration>,
-    interrupt: Arc<AtomicBool>,
+    limits: Limits,
     observer: &'a mut dyn Observer,
     result: SearchResult,
     /// The best that GauS has is a baseline's schedule.
@@ -88,22 +130,16 @@ impl<'a> Search<'a> {
         arguments: &'a GausOptions,
         problem: &'a DataflowProblem,
         bound: Option<i128>,
-        begun: Instant,
-        interrupt: Arc<AtomicBool>,
+        limits: &Limits,
         observer: &'a mut dyn Observer,
     ) -> Result<Search<'a>, SearchError> {
-        let mut options = Options {
-            seed: arguments.seed,
-            known: known(arguments, problem, begun, &interrupt)?,
-            target: bound,
-            ..Options::default()
-        };
+        let mut options = Options { seed: arguments.seed, target: bound, ..Options::default() };
         options.start = match arguments.start {
             GausStart::Middle => StartFrom::Middle,
             GausStart::Random => StartFrom::Random,
             GausStart::List => {
                 let baseline = if problem.interval.is_some() { Baseline::IterativeModulo } else { Baseline::List };
-                StartFrom::Given(baseline.schedule(problem)?.steps)
+                StartFrom::Given(baseline.schedule_within(problem, limits.control(1.0))?.steps)
             }
         };
         if arguments.no_gradient {
@@ -118,12 +154,11 @@ impl<'a> Search<'a> {
             problem,
             bound,
             options,
-            begun,
             // The bound at the interval that is found takes the rest.
-            limit: arguments
-                .seconds()
-                .map(|seconds| Duration::from_secs_f64(if arguments.smallest_ii { 0.9 * seconds } else { seconds })),
-            interrupt,
+            limits: Limits {
+                seconds: limits.seconds.map(|seconds| if arguments.smallest_ii { 0.9 * seconds } else { seconds }),
+                ..limits.clone()
+            },
             observer,
             result: SearchResult::default(),
             is_stuck: false,
@@ -140,71 +175,142 @@ impl<'a> Search<'a> {
         Ok(self.result)
     }
 
-    /// What is left of a part of the time.
-    fn left(&self, part: f64) -> Option<Duration> {
-        self.limit.map(|limit| limit.mul_f64(part).saturating_sub(self.begun.elapsed()))
-    }
-
-    /// GauS on a problem; `None` where it finds nothing.
+    /// GauS on a problem, with messages to the board if there is one.
     fn schedule(
         &mut self,
         problem: &DataflowProblem,
         options: &Options,
         part: f64,
-    ) -> Result<Option<(i128, StartSteps)>, SearchError> {
-        let (before, time) = (self.begun.elapsed(), self.left(part));
-        let (trace, observer) = (&mut self.result.trace, &mut *self.observer);
-        let mut best = trace.last().map(|(_, objective)| *objective);
+        board: Option<&Board<'_>>,
+    ) -> Result<GausResult, SearchError> {
+        let (begun, observer) = (self.limits.begun, &mut *self.observer);
+        let trace = &mut self.result.trace;
         let mut tell = |progress: Progress| {
-            if problem.objective == self.problem.objective && best.is_none_or(|best| progress.objective < best) {
-                best = Some(progress.objective);
-                trace.push(((before + progress.elapsed).as_secs_f64(), progress.objective));
+            let (objective, by) = (progress.objective, progress.part.name());
+            match board {
+                Some(board) => board.tell(objective, by),
+                None if problem.objective == self.problem.objective => {
+                    trace.push((begun.elapsed().as_secs_f64(), objective, by.to_owned()));
+                }
+                None => {}
             }
-            observer.say(&format!("{}: {}", kind(problem.objective), progress.objective));
+            observer.say(&format!("{}: {objective}", kind(problem.objective)));
         };
-        let control = Control { time, interrupt: Some(&self.interrupt), memory: self.arguments.memory() };
+        let control = Control { enough: board.map(|board| &board.enough), ..self.limits.control(part) };
         let found = twill_gaus::schedule(problem, options, control, &mut tell)?;
         self.result.gradients += found.gradients;
         self.result.at_start = self.result.at_start.or(found.at_start);
-        Ok(found.objective.zip(found.schedule))
+        Ok(found)
     }
 
-    /// GauS; with a limit of time again with other seeds, each time from what is known.
+    /// Baselines, GauS, and with a limit of time GauS again with other seeds, each time from what is known.
     fn gradient(&mut self) -> Result<(), SearchError> {
-        let (problem, part) = (self.problem, if self.conflicts() > 0 { 0.5 } else { 1.0 });
+        let baselines = baselines(self.arguments, self.problem)?;
+        let board = Board::new(self.problem, self.limits.begun);
+        if let Some(bound) = self.bound {
+            board.prove(LowerBound::known(bound));
+        }
+        if self.limits.seconds.is_none() {
+            // One after another: the same answer every time.
+            baselines.iter().for_each(|baseline| self.offer(&board, *baseline));
+            self.rounds(&board, 1.0)?;
+        } else {
+            let (first, beside): (Vec<_>, Vec<_>) = baselines.into_iter().partition(|b| *b == Baseline::List);
+            if !first.is_empty() {
+                // Legal where nothing is limited, and there as soon as windows are.
+                self.offer(&board, Baseline::Asap);
+            }
+            first.iter().for_each(|baseline| self.offer(&board, *baseline));
+            let (arguments, problem, limits) = (self.arguments, self.problem, self.limits.clone());
+            let part = if self.conflicts() > 0 { 0.5 } else { 1.0 };
+            if board.known().best.is_some() && self.limits.is_over() {
+                self.result.schedule = self.best_of(board);
+                return Ok(());
+            }
+            std::thread::scope(|scope| {
+                let helper = || accompany(&board, &beside, arguments, problem, &limits);
+                let started = std::thread::Builder::new().name("bounds".into()).spawn_scoped(scope, helper);
+                let found = self.rounds(&board, part);
+                if found.is_err() || board.bound().is_some() {
+                    board.enough.store(true, Ordering::Relaxed);
+                }
+                // Without a thread nothing is proved, and the search is as good.
+                drop(started);
+                found
+            })?;
+        }
+        self.result.schedule = self.best_of(board);
+        Ok(())
+    }
+
+    /// Takes over what a board knows; its schedule.
+    fn best_of(&mut self, board: Board<'_>) -> Option<StartSteps> {
+        let known = board.into_known();
+        self.result.trace = known.trace;
+        if self.bound.is_none() {
+            self.bound = known.bound.as_ref().map(|bound| bound.value);
+            self.result.bound = known.bound;
+        }
+        known.best.map(|(_, steps)| StartSteps { interval: self.problem.interval, steps })
+    }
+
+    fn offer(&self, board: &Board<'_>, baseline: Baseline) {
+        // A baseline without a schedule has none to offer.
+        if let Ok(found) = baseline.schedule_within(self.problem, self.limits.control(1.0)) {
+            board.offer(baseline.name(), &found.steps);
+        }
+    }
+
+    /// GauS, again and again while there is time.
+    fn rounds(&mut self, board: &Board<'_>, part: f64) -> Result<(), SearchError> {
+        if self.limits.is_over() && board.known().best.is_some() {
+            return Ok(());
+        }
         let mut options = self.options.clone();
-        let precedence = Precedence::new(&problem.graph, problem.interval);
-        let objective = |steps: &Vec<u64>| {
-            Measure::with(&problem.graph, &precedence, problem.interval, steps).objective(problem.objective)
-        };
-        let known = options.known.iter().map(objective).min();
-        let mut best = self.schedule(problem, &options, part)?;
-        // Other seeds would not get further; windows may.
-        self.is_stuck = known.is_some() && best.as_ref().map(|(objective, _)| *objective) == known;
-        while let (Some((objective, steps)), None, false) = (&best, self.arguments.rounds, self.is_stuck) {
+        let mut means: Vec<f64> = Vec::new();
+        for run in 0.. {
+            let known = board.known().best.clone();
+            options.known = known.iter().map(|(_, steps)| steps.clone()).collect();
+            options.target = board.bound();
+            let before = known.map(|(objective, _)| objective);
+            let found = self.schedule(self.problem, &options, part, Some(board))?;
+            if let (Some(schedule), Some(objective)) = (&found.schedule, found.objective) {
+                board.offer("annealing", &schedule.steps);
+                // Other seeds would not get further; windows may.
+                self.is_stuck = before == Some(objective);
+            }
+            if run == 0 {
+                means = found.means;
+            }
             // The last bit is not enough for another search.
-            let over = self.left(part * 0.9).is_none_or(|left| left.is_zero());
-            if over || self.interrupt.load(Ordering::Relaxed) || self.bound.is_some_and(|bound| *objective <= bound) {
+            let over = self.limits.left(part * 0.95).is_none_or(|left| left.is_zero());
+            if over || self.arguments.rounds.is_some() || board.enough.load(Ordering::Relaxed) || self.limits.is_over()
+            {
                 break;
             }
             options.seed = options.seed.wrapping_add(1);
-            options.known = vec![steps.steps.clone()];
-            let again = self.schedule(problem, &options, part)?;
-            best = again.into_iter().chain(best).min_by_key(|(objective, _)| *objective);
+            if !means.is_empty() {
+                options.start = StartFrom::Near(means.clone());
+            }
+            // What has not been found quickly may be found slowly.
+            if let Some(descent) = &mut options.descent {
+                descent.steps = (descent.steps * 2).min(MOST_STEPS);
+            }
         }
-        self.result.schedule = best.map(|(_, steps)| steps);
         Ok(())
     }
 
     fn conflicts(&self) -> u64 {
         let (most, usual) = SMALL;
         let small = self.problem.graph.operations().len() <= most;
-        self.arguments.windows.unwrap_or(if small || self.is_stuck { usual } else { 0 })
+        // With a limit of time, what is left is better spent on another start.
+        let is_stuck = self.is_stuck && self.limits.seconds.is_none();
+        self.arguments.windows.unwrap_or(if small || is_stuck { usual } else { 0 })
     }
 
     /// Exact windows of what was found.
     fn windows(&mut self) -> Result<(), SearchError> {
-        let conflicts = self.conflicts();
+        let conflicts = if self.limits.is_over() { 0 } else { self.conflicts() };
         let Some(start) = self.result.schedule.clone().filter(|_| conflicts > 0) else { return Ok(()) };
         let precedence = Precedence::new(&self.problem.graph, self.problem.interval);
         let measure = Measure::with(&self.problem.graph, &precedence, self.problem.interval, &start.steps);
@@ -212,13 +318,11 @@ impl<'a> Search<'a> {
             return Ok(());
         }
         let options = neighbourhood::Options { seed: self.arguments.seed, conflicts, ..Default::default() };
-        let control =
-            Control { time: self.left(1.0), interrupt: Some(&self.interrupt), memory: self.arguments.memory() };
-        let before = self.begun.elapsed();
+        let (begun, control) = (self.limits.begun, self.limits.control(1.0));
         let (trace, observer) = (&mut self.result.trace, &mut *self.observer);
         let what = kind(self.problem.objective);
         let mut tell = |progress: neighbourhood::Progress| {
-            trace.push(((before + progress.elapsed).as_secs_f64(), progress.objective));
+            trace.push((begun.elapsed().as_secs_f64(), progress.objective, "windows".to_owned()));
             observer.say(&format!("{what}: {} (window {})", progress.objective, progress.windows));
         };
         let improved = neighbourhood::improve(self.problem, start, &options, control, &mut tell)?;
@@ -230,11 +334,10 @@ impl<'a> Search<'a> {
     /// The least interval, by GauS; where that is not proved, by the exact engine, and again by GauS at its interval.
     fn interval(&mut self) -> Result<(), SearchError> {
         let graph = &self.problem.graph;
-        let control =
-            Control { time: self.left(0.5), interrupt: Some(&self.interrupt), memory: self.arguments.memory() };
+        let (begun, control) = (self.limits.begun, self.limits.control(0.5));
         let (trace, observer) = (&mut self.result.trace, &mut *self.observer);
         let mut tell = |progress: Progress| {
-            trace.push((progress.elapsed.as_secs_f64(), progress.objective));
+            trace.push((begun.elapsed().as_secs_f64(), progress.objective, progress.part.name().to_owned()));
             observer.say(&format!("latency: {}", progress.objective));
         };
         let bound = self.problem.latency_bound;
@@ -243,9 +346,9 @@ impl<'a> Search<'a> {
         let reached = found.schedule.as_ref().and_then(|schedule| schedule.interval);
         self.result.schedule = found.schedule;
         let Some(exact) = exact_loop(graph).filter(|_| reached != Some(found.least_interval)) else { return Ok(()) };
-        let interrupt = Some(Arc::clone(&self.interrupt));
+        let interrupt = Some(Arc::clone(&self.limits.interrupt));
         let budget = Budget {
-            time: self.left(0.8),
+            time: self.limits.left(0.8),
             work: Some(LOOP_WORK),
             until: None,
             memory: self.arguments.memory(),
@@ -273,44 +376,33 @@ impl<'a> Search<'a> {
         let precedence = Precedence::new(&problem.graph, problem.interval);
         let latency = |steps: &[u64]| Measure::with(&problem.graph, &precedence, problem.interval, steps).latency;
         let bound = problem.latency_bound.unwrap_or(u64::MAX);
-        let shorter = match self.schedule(&problem, &options, 0.9) {
+        let shorter = match self.schedule(&problem, &options, 0.9, None) {
             // The exact engine does not know the bound on latency, which may rule its interval out.
             Err(SearchError::Gaus(GausError::Mobility(_))) => return Ok(()),
-            found => found?.map(|(_, steps)| steps.steps),
+            found => found?.schedule.map(|steps| steps.steps),
         };
         let candidates = shorter.into_iter().chain([exact]).filter(|steps| latency(steps) <= bound);
         let Some(best) = candidates.min_by_key(|steps| latency(steps)) else { return Ok(()) };
         let latency = latency(&best);
+        self.result.trace.push((self.limits.begun.elapsed().as_secs_f64(), latency.into(), "exact".to_owned()));
         problem.objective = DataflowObjective::Storage;
         problem.latency_bound = Some(latency);
         let options = Options { known: vec![best.clone()], ..options };
-        let stored = self.schedule(&problem, &options, 1.0)?.map(|(_, steps)| steps);
+        let stored = self.schedule(&problem, &options, 1.0, None)?.schedule;
         self.result.schedule = Some(stored.unwrap_or(StartSteps { interval: problem.interval, steps: best }));
         Ok(())
     }
 }
 
-/// Schedules of baselines that the search shall not fall behind, as many as there are in half of the time.
-fn known(
-    arguments: &GausOptions,
-    problem: &DataflowProblem,
-    begun: Instant,
-    interrupt: &AtomicBool,
-) -> Result<Vec<Vec<u64>>, SearchError> {
+/// Baselines that the search shall not fall behind.
+fn baselines(arguments: &GausOptions, problem: &DataflowProblem) -> Result<Vec<Baseline>, UnknownBaseline> {
     let names: Vec<&str> = arguments.known.iter().map(String::as_str).collect();
-    let baselines = match names.as_slice() {
-        ["none"] => return Ok(Vec::new()),
-        [] if problem.interval.is_some() || arguments.smallest_ii => return Ok(Vec::new()),
-        [] => vec![Baseline::List, Baseline::LeastSpans, Baseline::ForceDirected],
-        named => named.iter().map(|name| name.parse()).collect::<Result<_, UnknownBaseline>>()?,
-    };
-    // A baseline without a schedule has none to offer.
-    let half = arguments.seconds().map(|seconds| Duration::from_secs_f64(seconds / 2.0));
-    let left = || half.map(|half| half.saturating_sub(begun.elapsed()));
-    let in_time = |_: &Baseline| left().is_none_or(|left| !left.is_zero());
-    let within = || Control { time: left(), interrupt: Some(interrupt), memory: arguments.memory() };
-    let baselines = baselines.into_iter().take_while(in_time);
-    Ok(baselines.filter_map(|baseline| Some(baseline.schedule_within(problem, within()).ok()?.steps)).collect())
+    match names.as_slice() {
+        ["none"] => Ok(Vec::new()),
+        [] if problem.interval.is_some() => Ok(Vec::new()),
+        [] => Ok(vec![Baseline::List, Baseline::LeastSpans, Baseline::ForceDirected]),
+        named => named.iter().map(|name| name.parse()).collect(),
+    }
 }
 
 /// A loop as the exact engine knows them: an operation takes one unit of one resource, from its start, for as long as all

@@ -146,6 +146,30 @@ pub fn given<T: Serialize + Default>(group: &T) -> Vec<String> {
     own.filter(|(name, value)| default.get(name) != Some(value)).map(|(name, _)| name.replace('_', "-")).collect()
 }
 
+impl Options {
+    /// The options that differ from their defaults, by keyword: what [`Options::from_keywords`] reads.
+    pub fn to_keywords(&self) -> Map<String, Value> {
+        let mut all = Map::new();
+        let default = Options::default();
+        let mut add = |own: Value, default: Value| {
+            if let Value::Object(own) = own {
+                all.extend(own.into_iter().filter(|(name, value)| default.get(name) != Some(value)));
+            }
+        };
+        // Plain data always serialises.
+        let value = |group: serde_json::Result<Value>| group.unwrap_or_default();
+        use serde_json::to_value;
+        add(value(to_value(&self.lowering)), value(to_value(&default.lowering)));
+        add(value(to_value(&self.limits)), value(to_value(&default.limits)));
+        add(value(to_value(&self.model)), value(to_value(&default.model)));
+        add(value(to_value(&self.loops)), value(to_value(&default.loops)));
+        add(value(to_value(&self.search)), value(to_value(&default.search)));
+        add(value(to_value(&self.code)), value(to_value(&default.code)));
+        all.retain(|name, _| keywords(Task::Compile).contains(&name.as_str()));
+        all
+    }
+}
+
 /// The names of a struct's fields.
 fn fields<T: DeserializeOwned>() -> &'static [&'static str] {
     let mut found: &'static [&'static str] = &[];

@@ -5,9 +5,10 @@ use memory_stats::memory_stats;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use twill_exact::{Budget, ExplainOptions, SearchOptions};
 use twill_graph::{Cycles, MemoryBudget};
+use web_time::Instant;
 
 /// Seconds that a search may take when nothing is said.
 pub const DEFAULT_SECONDS: f64 = 20.0;

@@ -4,7 +4,6 @@ use super::{Schedules, with_chip};
 use crate::explain::left;
 use crate::replay::replay;
 use crate::{Error, Observer};
-use std::time::Instant;
 use twill_check::{MeasuredSteps, Verified};
 use twill_exact::ExplainOptions;
 use twill_graph::format::{
@@ -12,6 +11,7 @@ use twill_graph::format::{
 };
 use twill_graph::{DataflowProblem, MultiLoopProblem, MultiLoopReport, Problem, Report, Schedule};
 use twill_report::page::{LoopReport, Page};
+use web_time::Instant;
 
 /// What a file of Twill's says it is: a schedule, several of them, those of sibling loops, or one of a dataflow graph. It is
 /// replayed, and explained as long as the budget of `explain` lasts. Bounds are those that the file claims.

@@ -9,12 +9,12 @@ pub use folder::{code, compiled, trace};
 
 use crate::explain::{explained, left};
 use crate::{Answer, Error, LoopProblem, Loops, Request, Session, answer_or_relaxed, problems};
-use std::time::Instant;
 use twill_check::{MeasuredSteps, Verified};
 use twill_exact::ExplainOptions;
 use twill_graph::{DataflowProblem, Problem, Report, Schedule, Status};
 use twill_machine::Machine;
 use twill_report::page::{Chip, LoopReport, Page};
+use web_time::Instant;
 
 /// What pictures are drawn of, all of it replayed.
 #[derive(Clone, Debug)]

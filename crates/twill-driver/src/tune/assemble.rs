@@ -38,12 +38,18 @@ pub(super) fn choose(
     }
     let mut best = first;
     let mut least = (own.0, own.1, (own.2 as f64 * (1.0 - THRESHOLDS.margin)) as u64);
-    for (number, mut candidate) in (2..).zip(others(request, options, &mut best, source, most, session)?) {
-        if candidate.lowered.source == best.lowered.source {
-            continue;
-        }
-        match assembler.run(&candidate.files_like(&best), &request.input.name) {
-            _ if session.is_stopped() => break,
+    let mut others = others(request, options, &mut best, source, most, session)?;
+    others.retain(|candidate| candidate.lowered.source != best.lowered.source);
+    if session.is_stopped() {
+        return Ok(best);
+    }
+    let files: Vec<_> = others.iter().map(|candidate| candidate.files_like(&best)).collect();
+    let assembled = assembler.run_all(&files, &request.input.name);
+    if session.is_stopped() {
+        return Ok(best);
+    }
+    for (number, (mut candidate, assembled)) in (2..).zip(others.into_iter().zip(assembled)) {
+        match assembled {
             Ok(Assembled::Report(assembly)) => candidate.assembly = Some(assembly),
             Ok(Assembled::Impossible(_)) => break,
             Err(error) => {

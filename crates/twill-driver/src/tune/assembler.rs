@@ -1,13 +1,26 @@
 //! What the assembler makes of a generated kernel, through `assemble.py` of its folder.
 
+use super::written::Files;
 use crate::Error;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use twill_backend::package::Assembly;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{env, thread};
+use twill_backend::package::{Assembly, Finding, HAZARD, Linted};
 
 /// The interpreter when none is given.
 const PYTHON: &str = "python3";
+/// A program that says which versions an interpreter has, and what an assembler is chosen by there.
+const TOOLCHAIN: &str = include_str!("../../../../python/twill_gpu/toolchain.py");
+/// Where `assemble.py` writes the machine code as text.
+const LISTING: &str = "kernel.sass";
+
+/// What Python says where the system refuses it memory or space on a disk.
+/// ENOMEM, EFBIG, ENOSPC, EDQUOT.
+const OF_THE_SYSTEM: [&str; 6] =
+    ["[Errno 12]", "[Errno 27]", "[Errno 28]", "[Errno 122]", "MemoryError", "std::bad_alloc"];
 
 /// A Python that can assemble kernels, as far as is known.
 #[derive(Clone, Debug)]
@@ -42,35 +55,84 @@ impl Assembler {
         Assembler { toolchain, ..self }
     }
 
-    /// What its answers depend on: an interpreter, and with it a Triton and an assembler.
+    /// What its answers depend on: an interpreter, and with it a Triton and an assembler. The interpreter is asked where the caller
+    /// did not say.
     pub(super) fn depends(&self) -> String {
-        format!("{} {}", self.python.display(), self.toolchain)
+        let asked = || {
+            let output = Command::new(&self.python).args(["-c", TOOLCHAIN]).stdin(Stdio::null()).output().ok()?;
+            output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
+        };
+        let toolchain = match self.toolchain.as_str() {
+            "" => asked().unwrap_or_default(),
+            known => known.to_owned(),
+        };
+        format!("{} {toolchain}", self.python.display())
     }
 
     /// Assembles a kernel.
     pub(super) fn run(&self, files: &[(&'static str, String)], input: &str) -> Result<Assembled, Error> {
+        self.run_in(&self.folder, files, input)
+    }
+
+    /// Assembles kernels, several at a time, each in a folder of its own; what came of each, in their order.
+    pub(super) fn run_all(&self, kernels: &[Files], input: &str) -> Vec<Result<Assembled, Error>> {
+        let next = AtomicUsize::new(0);
+        let results: Vec<OnceLock<_>> = kernels.iter().map(|_| OnceLock::new()).collect();
+        thread::scope(|scope| {
+            for _ in 0..at_a_time().min(kernels.len()) {
+                scope.spawn(|| {
+                    while let Some(number) = Some(next.fetch_add(1, Ordering::Relaxed)).filter(|n| *n < kernels.len()) {
+                        let _ = results[number].set(self.run_apart(number, &kernels[number], input));
+                    }
+                });
+            }
+        });
+        results.into_iter().filter_map(OnceLock::into_inner).collect()
+    }
+
+    fn run_apart(&self, number: usize, files: &Files, input: &str) -> Result<Assembled, Error> {
+        let folder = self.folder.join(format!(".{number}"));
+        let failed = |error| Error::Scratch { path: folder.display().to_string(), error };
+        std::fs::create_dir_all(&folder).map_err(failed)?;
+        let result = self.run_in(&folder, files, input);
+        // The folder is a kernel's in the end.
+        std::fs::remove_dir_all(&folder).map_err(failed)?;
+        result
+    }
+
+    fn run_in(&self, folder: &Path, files: &[(&'static str, String)], input: &str) -> Result<Assembled, Error> {
         for (name, text) in files {
-            let path = self.folder.join(name);
+            let path = folder.join(name);
             std::fs::write(&path, text).map_err(|error| Error::Scratch { path: path.display().to_string(), error })?;
         }
         let python = || self.python.display().to_string();
         let failed = |why: String| Err(Error::Assembler { input: input.to_owned(), python: python(), why });
+        let interrupted = |why: String| Err(Error::Interrupted { input: input.to_owned(), python: python(), why });
+        let listing = folder.join(LISTING);
+        // That of another kernel is none of this one's; usually there is none.
+        let _ = std::fs::remove_file(&listing);
         let mut command = Command::new(&self.python);
         // No caches of Python in the folder.
-        command.args(["-B", "assemble.py", "--json"]).current_dir(&self.folder).stdin(Stdio::null());
+        command.args(["-B", "assemble.py", "--json", "--sass", LISTING]).current_dir(folder).stdin(Stdio::null());
         let output = match command.output() {
             Ok(output) => output,
             Err(error) if !self.requested && error.kind() == io::ErrorKind::NotFound => {
                 return Ok(Assembled::Impossible(format!("there is no {}", python())));
             }
-            Err(error) => return failed(error.to_string()),
+            Err(error) => return interrupted(error.to_string()),
         };
         let complaint = String::from_utf8_lossy(&output.stderr);
         if !output.status.success() {
             let last = complaint.trim_end().lines().last().unwrap_or_default();
             let in_cuda = files.iter().any(|(name, _)| *name == "kernel.cu");
-            let needed = if in_cuda { "NVRTC" } else { "Triton 3.6" };
+            let needed = if in_cuda { "NVRTC" } else { "Triton 3.6 to 3.9" };
             let lacks = ["ModuleNotFoundError", "ImportError"].iter().any(|kind| last.starts_with(kind));
+            if output.status.code().is_none() {
+                return interrupted(output.status.to_string());
+            }
+            if OF_THE_SYSTEM.iter().any(|kind| last.contains(kind)) {
+                return interrupted(last.to_owned());
+            }
             return match (lacks, self.requested) {
                 (true, false) => Ok(Assembled::Impossible(format!("{} has no {needed} ({last})", python()))),
                 (true, true) => failed(format!("it has no {needed} ({last})")),
@@ -78,8 +140,94 @@ impl Assembler {
             };
         }
         match serde_json::from_slice(&output.stdout) {
-            Ok(assembly) => Ok(Assembled::Report(assembly)),
+            Ok(assembly) => {
+                let text = std::fs::read_to_string(&listing).ok();
+                // It is no file of a kernel.
+                let _ = std::fs::remove_file(&listing);
+                Ok(Assembled::Report(linted(assembly, text.as_deref())))
+            }
             Err(error) => failed(format!("its report does not read: {error}")),
         }
+    }
+}
+
+/// Kernels that are assembled at a time: `TWILL_ASSEMBLERS`, else as many as there are processors, but four at most, as each
+/// takes some hundred megabytes.
+fn at_a_time() -> usize {
+    let asked = env::var("TWILL_ASSEMBLERS").ok().and_then(|number| number.parse().ok());
+    asked.unwrap_or_else(|| thread::available_parallelism().map_or(1, |n| n.get().min(4))).max(1)
+}
+
+/// A report with what the checker of machine code finds in the listing. Without one, and where it is not for Hopper, there is
+/// nothing to check.
+fn linted(mut assembly: Assembly, listing: Option<&str>) -> Assembly {
+    let Some(Ok(report)) = listing.map(twill_lint::lint) else { return assembly };
+    let count = |of: fn(&twill_lint::FunctionReport) -> usize| report.functions.iter().map(of).sum();
+    assembly.lint = Some(Linted {
+        instructions: count(|function| function.instructions),
+        wgmmas: count(|function| function.wgmmas),
+        findings: report.findings.len(),
+    });
+    let finding = |found: &twill_lint::Finding| {
+        let message = format!("twill lint finds a hazard in what the assembler made: {}", found.line());
+        Finding { kind: HAZARD.to_owned(), message }
+    };
+    assembly.findings.extend(report.findings.iter().map(finding));
+    assembly
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLEAN: &str = "\t.headerflags @\"EF_CUDA_SM90\"
+\t.section .text.kernel,\"ax\"
+        /*0000*/ WARPGROUP.ARRIVE ;
+        /*0010*/ HGMMA.64x64x16.F32 R24, R4, gdesc[UR4], RZ, !UPT, gsb0 ;
+        /*0020*/ WARPGROUP.DEPBAR.LE gsb0, 0x0 ;
+        /*0030*/ MOV R4, RZ ;
+        /*0040*/ EXIT ;";
+
+    fn assembly() -> Assembly {
+        let text =
+            r#"{"registers":8,"spill_stores":0,"spill_loads":0,"shared_memory":0,"barriers_at":0,"findings":[]}"#;
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_hazard_in_the_machine_code_makes_a_candidate_unusable() {
+        let clean = linted(assembly(), Some(CLEAN));
+        assert_eq!(clean.lint, Some(Linted { instructions: 5, wgmmas: 1, findings: 0 }));
+        assert_eq!(clean.unusable(), None);
+        let late = CLEAN.replace("/*0020*/ WARPGROUP.DEPBAR.LE gsb0, 0x0", "/*0020*/ NOP");
+        let hazard = linted(assembly(), Some(&late));
+        let why = hazard.unusable().unwrap();
+        assert!(why.contains("wgmma-operand-written") && why.contains("MOV R4, RZ"), "{why}");
+        assert!(hazard.is_short_of_registers(), "so that the next rung of the ladder is tried");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_stops_the_assembler_says_nothing_about_the_kernel() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let python = folder.path().join("python");
+        for (script, stopped) in [
+            ("kill -9 $$", true),
+            ("echo 'OSError: [Errno 28] No space left on device' >&2; exit 1", true),
+            ("echo 'KernelError: a layout' >&2; exit 1", false),
+        ] {
+            std::fs::write(&python, format!("#!/bin/sh\n{script}\n")).unwrap();
+            std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o700)).unwrap();
+            let ran = Assembler::new(Some(python.clone()), folder.path().to_owned()).run(&[], "kernel");
+            assert_eq!(matches!(ran, Err(Error::Interrupted { .. })), stopped, "{script}");
+            assert_eq!(matches!(ran, Err(Error::Assembler { .. })), !stopped, "{script}");
+        }
+    }
+
+    #[test]
+    fn without_a_listing_of_hopper_nothing_is_said() {
+        assert_eq!(linted(assembly(), None), assembly());
+        assert_eq!(linted(assembly(), Some(&CLEAN.replace("SM90", "SM100"))), assembly());
     }
 }

@@ -9,10 +9,11 @@ use super::thresholds::THRESHOLDS;
 use super::{CompileOptions, Language, rules, variants};
 use crate::relax::MORE_WARPS;
 use crate::{Error, Limits, Request, Session, Source};
-use std::time::Instant;
+use twill_backend::package::HAZARD;
 use twill_codegen::GroupShares;
 use twill_exact::{Budget, SearchOptions};
 use twill_graph::{Status, WarpAssignment, grouped};
+use web_time::Instant;
 
 /// A change that may help.
 struct Rung {
@@ -38,7 +39,7 @@ enum Again {
 }
 
 /// The changes, of which the first whose condition holds is made.
-const LADDER: [Rung; 13] = [
+const LADDER: [Rung; 14] = [
     Rung {
         condition: |attempts| attempts.room().is_some(),
         change: |attempts| attempts.options.shared_bytes = attempts.room(),
@@ -66,14 +67,21 @@ const LADDER: [Rung; 13] = [
     // Where one costs nothing, ptxas adds none where it does, and sees that values are there.
     Rung {
         condition: |attempts| {
-            let Attempts { options, tried, best, .. } = attempts;
-            let may =
-                options.language == Language::Gluon && !(options.shares.completed_carried || tried.completed_carried);
-            let has = |kind: &&str| best.assembly.as_ref().is_some_and(|assembly| assembly.count(kind) > 0);
-            may && ["added_wait", "serialised", "early_use"].iter().any(has)
+            let is_left = !(attempts.options.shares.completed_carried || attempts.tried.completed_carried);
+            is_left && attempts.may_wait_for_mmas()
         },
         change: |attempts| attempts.options.shares.completed_carried = true,
         note: |_| "iterations begin with a wait for MMAs".into(),
+        again: Again::Code,
+    },
+    // Results that run on are copied at a loop's end, which reads them: ptxas has all MMAs run one by one.
+    Rung {
+        condition: |attempts| {
+            let is_left = !(attempts.options.shares.completed_iterations || attempts.tried.completed_iterations);
+            is_left && attempts.may_wait_for_mmas()
+        },
+        change: |attempts| attempts.options.shares.completed_iterations = true,
+        note: |_| "iterations end with a wait for MMAs".into(),
         again: Again::Code,
     },
     // Threads that multiply by mma.sync hold a part of the operands at a time.
@@ -204,6 +212,13 @@ impl Attempts<'_> {
         is_left && self.best.spilled_by("load") > 0
     }
 
+    /// Whether waits for MMAs may help the assembler: it added some, has MMAs run one by one, or made what is wrong.
+    fn may_wait_for_mmas(&self) -> bool {
+        let Attempts { options, best, .. } = self;
+        let has = |kind: &&str| best.assembly.as_ref().is_some_and(|assembly| assembly.count(kind) > 0);
+        options.language == Language::Gluon && ["added_wait", "serialised", "early_use", HAZARD].iter().any(has)
+    }
+
     /// Whether groups that spill hold operands of all iterations in registers, as far as it was not tried without.
     fn may_store_operands(&self) -> bool {
         let Attempts { options, best, .. } = self;
@@ -269,6 +284,7 @@ impl Attempts<'_> {
         shares.loading_registers = tried.loading_registers;
         self.tried.operands_in_memory |= tried.operands_in_memory;
         self.tried.completed_carried |= tried.completed_carried;
+        self.tried.completed_iterations |= tried.completed_iterations;
         self.tried.fresh_addresses |= tried.fresh_addresses;
         self.tried.compute_warps = self.tried.compute_warps.or(tried.compute_warps);
         self.tried.mma_sync_of_32_bits |= tried.mma_sync_of_32_bits;

@@ -24,6 +24,9 @@ pub struct GeneratedKernel {
     pub checking: f64,
     /// What the assembler made of it, in a line; `None` where it was not requested.
     pub machine_code: Option<String>,
+    /// What assembled it, with its version.
+    #[serde(default)]
+    pub assembler: Option<String>,
     /// Where the machine code is not what the schedule was made for.
     pub findings: Vec<Finding>,
     /// Why it has no pipeline, if one group executes one operation after the other.
@@ -32,6 +35,9 @@ pub struct GeneratedKernel {
     /// How it loads and multiplies.
     #[serde(default)]
     pub operations: OperationCounts,
+    /// What a CTA of it takes.
+    #[serde(default)]
+    pub room: Room,
     /// The files of its folder, by their names.
     pub files: BTreeMap<String, String>,
 }
@@ -53,6 +59,22 @@ pub struct GeneratedLoop {
     pub sass_estimate: Option<u32>,
     /// What is known of its schedule, in words.
     pub status: String,
+}
+
+/// What a CTA of a kernel takes, as its warp program has it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Room {
+    /// Bytes of shared memory.
+    pub shared_memory: u64,
+    /// Columns of tensor memory.
+    pub tensor_memory: u64,
+}
+
+impl Room {
+    fn of(program: &WarpProgram) -> Room {
+        Room { shared_memory: program.shared_bytes(), tensor_memory: program.tensor_columns() }
+    }
 }
 
 /// How a kernel loads tiles and multiplies them: operations in its text.
@@ -123,9 +145,11 @@ impl GeneratedKernel {
                 1 => machine_code(assembly),
                 ctas => format!("{}, {ctas} CTAs a multiprocessor", machine_code(assembly)),
             }),
+            assembler: best.assembly.as_ref().and_then(|assembly| assembly.assembler.clone()),
             findings: best.assembly.as_ref().map(|a| a.findings.clone()).unwrap_or_default(),
             in_order: None,
             operations: OperationCounts::of(program),
+            room: Room::of(program),
             files: best.files().into_iter().map(|(name, text)| (name.to_owned(), text)).collect(),
         }
     }
@@ -154,5 +178,11 @@ pub(super) fn machine_code(assembly: &Assembly) -> String {
         words.push("MMAs one by one".into());
     }
     words.push(format!("{} bytes of shared memory", grouped(assembly.shared_memory)));
+    if let Some(lint) = assembly.lint {
+        words.push(match lint.findings {
+            0 => "linted".into(),
+            found => format!("{found} hazards"),
+        });
+    }
     words.join(", ")
 }

@@ -9,13 +9,13 @@ use super::written::names;
 use super::{CompileOptions, Which};
 use crate::{Error, LoopProblem, Loops, Request, Session, Source};
 use std::sync::Arc;
-use std::time::Instant;
 use twill_backend::Header;
 use twill_check::Verified;
 use twill_codegen::ScheduledLoop;
 use twill_exact::Naive;
 use twill_graph::{Cycles, Report, Schedule, SimulatedCycles, Status, WarpAssignment};
 use twill_simulate::{KernelTime, Timing};
+use web_time::Instant;
 
 /// The warp program after each pass whose name is `pass`, or after all (`all`), with the name in a comment above it: of the schedule
 /// that is found first, by the generator's first options.

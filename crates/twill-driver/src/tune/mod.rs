@@ -27,7 +27,7 @@ mod written;
 
 pub use crate::options::{CompileOptions, Language, TileOrderOption, TraceDetail, TraceOptions, Which};
 pub use assembler::Assembler;
-pub use generated::{GeneratedKernel, GeneratedLoop, OperationCounts};
+pub use generated::{GeneratedKernel, GeneratedLoop, OperationCounts, Room};
 pub(crate) use lower::of_schedules;
 pub use lower::print_after;
 pub use others::{OtherKernel, others};
@@ -78,8 +78,7 @@ pub fn compile(
         return Err(Error::NoWaveSync { input: request.input.name.clone() });
     }
     let cache = session.cache.clone();
-    let depends = (text, &request.input.name, lowering(request), limits(request), options);
-    let key = Key::new(EntryKind::Kernel, &(depends, assembler.map(Assembler::depends), session.depends()));
+    let key = kernel_key(text, request, options, assembler, session);
     if let Some(found) = cache.as_ref().and_then(|cache| cache.find(&key, GeneratedKernel::from_json)) {
         return Ok(Compiled::Kernel(Box::new(found)));
     }
@@ -123,6 +122,32 @@ pub fn compile(
         }
     }
     Ok(Compiled::Kernel(Box::new(kernel)))
+}
+
+/// The kernel that [`compile`] kept for the same question; nothing is searched or generated.
+pub fn cached(
+    request: &Request,
+    options: &CompileOptions,
+    assembler: Option<&Assembler>,
+    session: &Session<'_>,
+) -> Option<GeneratedKernel> {
+    let Content::Kernel(text) = &request.input.content else { return None };
+    let key = kernel_key(text, request, options, assembler, session);
+    session.cache.as_ref()?.find(&key, GeneratedKernel::from_json)
+}
+
+/// Everything that a generated kernel depends on.
+fn kernel_key(
+    text: &str,
+    request: &Request,
+    options: &CompileOptions,
+    assembler: Option<&Assembler>,
+    session: &Session<'_>,
+) -> Key {
+    let depends = (text, &request.input.name, lowering(request), limits(request), options);
+    // Nobody looks for it without a cache.
+    let assembler = assembler.filter(|_| session.cache.is_some()).map(Assembler::depends);
+    Key::new(EntryKind::Kernel, &(depends, assembler, session.depends()))
 }
 
 /// What came of a request for a pipeline.

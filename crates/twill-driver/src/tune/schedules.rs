@@ -3,11 +3,11 @@
 use super::thresholds::THRESHOLDS;
 use super::{latency_padding, mma_batches};
 use crate::{Error, LoopProblem, Loops, Request, Session, Source, relax, schedule_file, siblings, solve};
-use std::time::Instant;
 use twill_check::Verified;
 use twill_exact::{Budget, Naive, SearchOptions};
 use twill_graph::format::KernelScheduleFile;
 use twill_graph::{Cycles, Outcome, Report, Schedule, Status, WarpAssignment};
+use web_time::Instant;
 
 /// What was found for the loops of a kernel, and its file.
 #[derive(Clone)]
@@ -121,11 +121,15 @@ pub(super) fn with_padded_latencies(
     let Some(mut least) = found.between(problems).filter(|between| *between > 0) else { return Ok(all) };
     let is_only = problems.loops.len() == 1;
     let intervals = found.intervals();
-    let largest_interval = Some(Cycles(intervals.iter().flatten().map(|interval| interval.0).sum()));
+    let largest_intervals: Vec<Cycles> = intervals.iter().flatten().copied().collect();
+    let largest_interval = largest_intervals.iter().max().copied();
     let work = session.search.budget.work.map_or(THRESHOLDS.padded_work, |work| work.min(THRESHOLDS.padded_work));
     let budget = Budget { work: Some(work), ..session.search.budget.clone() };
     let limit = budget.time;
-    let mut session = session.with(SearchOptions { budget, largest_interval, ..session.search.clone() });
+    let objective_work = session.search.objective_work.map(|work| work.min(THRESHOLDS.padded_objective_work));
+    let search =
+        SearchOptions { budget, largest_interval, largest_intervals, objective_work, ..session.search.clone() };
+    let mut session = session.with(search);
     for &assignment in assignments {
         let mut request = request.clone();
         request.limits.warp_assignment = Some(assignment);
@@ -138,7 +142,13 @@ pub(super) fn with_padded_latencies(
             session.search.budget.time = left;
             let Some(later) = latency_padding::later(&requested, by) else { break };
             let mut other = find(&request, None, &later, &mut session, Instant::now())?;
-            let Some(between) = other.between(&later).filter(|_| other.intervals() == intervals) else { continue };
+            let Some(between) = other.between(&later) else {
+                // What is impossible, or not found in time, stays so where results come later still.
+                break;
+            };
+            if other.intervals() != intervals {
+                continue;
+            }
             if between < least || !is_only {
                 least = between.min(least);
                 other.preferred = Some(Preferred::PaddedLatencies);

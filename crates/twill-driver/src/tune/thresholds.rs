@@ -11,6 +11,8 @@ pub(crate) struct Thresholds {
     pub(crate) grace: u32,
     /// Work for each search for a schedule with padded latencies or MMA batches, in units. A choice: a few seconds.
     pub(crate) padded_work: u64,
+    /// Of it, work for each objective behind the interval. A choice: with five times as much, the kernels of the examples are the same.
+    pub(crate) padded_objective_work: u64,
     /// Kernels that are assembled for want of registers, at most. A choice: each takes 2 to 15 s.
     pub(crate) assembled: u32,
     /// Searches with less shared memory if the best schedule takes too much of it. A choice.
@@ -65,6 +67,7 @@ pub(crate) const THRESHOLDS: Thresholds = Thresholds {
     later_work: 20_000_000,
     grace: 4,
     padded_work: 4_000_000,
+    padded_objective_work: 1_000_000,
     assembled: 6,
     residents: 4,
     needed: (0.85, 0.45),

@@ -7,9 +7,9 @@ use super::thresholds::THRESHOLDS;
 use super::{CompileOptions, Which, rules};
 use crate::{Error, LoopProblem, Loops, Request, Session, Source, TopOptions};
 use crate::{problems_of_source, schedule_file, top};
-use std::time::Instant;
 use twill_exact::{Budget, Naive, SearchOptions};
 use twill_graph::{Bytes, Problem, Status, WarpAssignment};
+use web_time::Instant;
 
 /// An attempt with another schedule than the best.
 pub(super) struct Other {

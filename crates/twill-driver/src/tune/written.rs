@@ -43,8 +43,11 @@ pub(super) fn written(
     Ok(match language {
         Language::Gluon => {
             gluon::check(program)?;
-            let companions =
-                vec![("plan.py", package::GLUON_PLAN.to_owned()), ("assemble.py", package::GLUON_ASSEMBLER.to_owned())];
+            let companions = vec![
+                ("plan.py", package::GLUON_PLAN.to_owned()),
+                ("assemble.py", package::GLUON_ASSEMBLER.to_owned()),
+                ("ptxas.py", package::GLUON_PTXAS.to_owned()),
+            ];
             (gluon::listing(program, header), companions)
         }
         Language::Cuda => {

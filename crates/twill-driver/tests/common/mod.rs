@@ -4,7 +4,7 @@
 
 use twill_driver::tune::{CompileOptions, Compiled, GeneratedKernel, compile};
 use twill_driver::{Content, Input, Limits, LoweringParameters, Request, Session, SiblingOptions, Silent};
-use twill_exact::SearchOptions;
+use twill_exact::{Budget, SearchOptions};
 use twill_machine::Machine;
 
 /// The kernel of an example, for an H200.
@@ -20,7 +20,9 @@ pub fn generated(example: &str, options: &CompileOptions) -> GeneratedKernel {
         siblings: SiblingOptions::default(),
     };
     let mut nobody = Silent;
-    let mut session = Session::new(SearchOptions::default(), &mut nobody);
+    // Proofs of what comes after the interval, which take minutes, are not the matter here.
+    let budget = Budget { work: Some(300_000), ..Budget::default() };
+    let mut session = Session::new(SearchOptions { budget, ..SearchOptions::default() }, &mut nobody);
     match compile(&request, options, None, &mut session).unwrap() {
         Compiled::Kernel(kernel) => *kernel,
         other => panic!("{other:?}"),

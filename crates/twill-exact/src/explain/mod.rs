@@ -12,11 +12,11 @@ use crate::progress::Progress;
 use crate::query::{self, Verdict};
 use ask::{Asker, Relaxation};
 use conflict::Depth;
-use std::time::Instant;
 use twill_graph::{
     Cycles, ExplainedRejection, Explanation, Families, LowerBoundKind, Outcome, Problem, Rejection, RejectionReason,
     Report, Schedule,
 };
+use web_time::Instant;
 
 pub use what_if::what_if;
 

@@ -12,13 +12,13 @@ use crate::constraints::{bandwidth, resource};
 use crate::limits::{Budget, Meter};
 use crate::progress::Progress;
 use crate::search::{SearchOptions, schedule};
-use std::time::Instant;
 use twill_graph::saturate;
 use twill_graph::{
     Bytes, Change, Cycles, Dependence, ExplainedRejection, Families, Family, GroupRole, KnownBy, LoopGraph, LowerBound,
     LowerBoundKind, ModelOptions, Operation, Outcome, Problem, Report, Schedule, Status, UnitId, WarpAssignment,
     WhatIf,
 };
+use web_time::Instant;
 
 /// Shared memory to add.
 const MORE_BYTES: u64 = 16 << 10;
@@ -234,7 +234,7 @@ fn solve(
         budget: Budget { work: Some(options.what_if_work), ..options.budget.clone() },
         largest_interval: largest.map(Cycles),
         objective_work: Some(0),
-        seed: None,
+        ..SearchOptions::default()
     };
     // Nothing is smaller than 1.
     let report = match largest {

@@ -12,12 +12,12 @@ use crate::limits::Meter;
 use crate::progress::Progress;
 use crate::query;
 use crate::search::{self, Search, SearchOptions, Settled};
-use std::time::Instant;
 use twill_graph::saturate;
 use twill_graph::{
     CommonGroups, Cycles, GroupRole, KernelObjective, KernelRejection, MultiLoopProblem, MultiLoopReport,
     ObjectiveLevel, Outcome, Phase, RejectionReason, Report, Schedule, WarpGroup,
 };
+use web_time::Instant;
 
 /// Work for the first attempt at a vector: a few hundredths of a second.
 const FIRST_WORK: u64 = 100_000;
@@ -41,7 +41,8 @@ pub fn schedule_multi_loop(
     let meter = Meter::start(&options.budget);
     let half = meter.half();
     let (mut alone, mut own) = (Vec::new(), Vec::new());
-    for problem in kernel.loops() {
+    let each: Vec<SearchOptions> = (0..kernel.loops().len()).map(|index| of_loop(options, index)).collect();
+    for (problem, options) in kernel.loops().iter().zip(&each) {
         let mut search = Search::new(problem, options, half.clone(), &mut *progress);
         let settled = search.settle();
         let bound = search.lower.interval.0;
@@ -52,7 +53,7 @@ pub fn schedule_multi_loop(
     }
     let bottom: Vec<i64> = alone.iter().map(|(_, bound, _)| *bound).collect();
     let (reports, settled): (Vec<Report>, Vec<Settled>) = alone.into_iter().map(|(s, _, report)| (report, s)).unzip();
-    let limits: Vec<i64> = kernel.loops().iter().map(|p| search::limit(p, options)).collect();
+    let limits: Vec<i64> = kernel.loops().iter().zip(&each).map(|(p, options)| search::limit(p, options)).collect();
     let mut together = Together {
         kernel,
         classes: Classes::new(kernel),
@@ -68,6 +69,12 @@ pub fn schedule_multi_loop(
         phases: Vec::new(),
     };
     together.run(settled, reports)
+}
+
+/// The options for one of the loops.
+fn of_loop(options: &SearchOptions, index: usize) -> SearchOptions {
+    let largest_interval = options.largest_intervals.get(index).copied().or(options.largest_interval);
+    SearchOptions { largest_interval, ..options.clone() }
 }
 
 struct Together<'p, 'a> {

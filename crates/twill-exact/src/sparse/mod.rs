@@ -17,11 +17,11 @@ use crate::limits::{Budget, Meter};
 use crate::progress::Progress;
 use net::Net;
 use query::Verdict;
-use std::time::Instant;
 use twill_graph::saturate;
 use twill_graph::{
     Cycles, IssueTimes, LowerBound, LowerBoundKind, ModuloProblem, Outcome, Phase, Rejection, RejectionReason, Report,
 };
+use web_time::Instant;
 
 /// Work for the first attempt at an interval: about a second.
 const FIRST_WORK: u64 = 4_000_000;

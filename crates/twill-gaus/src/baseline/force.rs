@@ -17,7 +17,7 @@
 //! demand is, too, up to [`WORK`] a round.
 
 use super::{BaselineError, Task};
-use crate::control::Clock;
+use crate::control::Paced;
 use std::collections::VecDeque;
 use twill_graph::ResourceUse;
 
@@ -32,21 +32,26 @@ const WORK: usize = 10_000_000;
 /// Steps that are tried when an operation is fixed.
 const CLOSE_STEPS: i64 = 256;
 
-pub(super) fn balance(task: &Task, clock: &Clock<'_>) -> Result<Vec<u64>, BaselineError> {
+pub(super) fn balance(task: &Task) -> Result<Vec<u64>, BaselineError> {
     let count = task.precedence.len();
     let mut forces = Forces::new(task)?;
     let mut left: Vec<usize> = (0..count).collect();
+    let mut paced = Paced::new(&task.clock);
     let mut rounds = (ROUNDS / count).max(FEWEST_ROUNDS).min(count);
     while !left.is_empty() {
         forces.spread();
         left.retain(|&v| forces.low[v] < forces.high[v]);
-        let in_time = left.iter().take_while(|_| !clock.is_over());
+        // A look at an operation takes microseconds.
+        let in_time = left.iter().take_while(|_| !paced.is_over_after(10_000));
         let mut order: Vec<(f64, usize)> = in_time.map(|&v| (forces.best(v, STEPS).0, v)).collect();
         if order.len() < left.len() {
-            return Err(task.not_found("there was no more time"));
+            return Err(task.out_of_time());
         }
         order.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         for &(_, v) in order.iter().take(left.len().div_ceil(rounds)) {
+            if paced.is_over_after(100_000) {
+                return Err(task.out_of_time());
+            }
             let (_, step) = forces.best(v, CLOSE_STEPS);
             forces.fix(v, step);
         }

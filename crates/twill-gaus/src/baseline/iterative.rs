@@ -10,6 +10,7 @@
 use super::table::Table;
 use super::{BaselineError, Task};
 use crate::bounds::fits_alone;
+use crate::control::Paced;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use twill_graph::Dataflow;
@@ -30,11 +31,15 @@ pub(super) fn schedule(task: &Task, interval: u64) -> Result<Vec<u64>, BaselineE
     let latest = |v: usize| task.problem.latency_bound.map_or(i64::MAX, |_| task.mobility.latest[v] as i64);
     let mut waiting: BinaryHeap<(i64, Reverse<usize>)> = (0..count).map(urgency).collect();
     let mut budget = BUDGET.saturating_mul(count);
+    let mut paced = Paced::new(&task.clock);
     while let Some((_, Reverse(v))) = waiting.pop() {
         if budget == 0 {
             return Err(task.not_found(format!("{} placements were not enough at interval {interval}", BUDGET * count)));
         }
         budget -= 1;
+        if paced.is_over_after(256) {
+            return Err(task.out_of_time());
+        }
         let producers = precedence.predecessors(v).iter().filter(|p| p.op() != v);
         let after = producers.filter_map(|p| placed.starts[p.op()].map(|start| start + p.lag)).max().unwrap_or(0);
         let earliest = after.max(task.mobility.earliest[v] as i64);

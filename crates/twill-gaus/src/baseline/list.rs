@@ -11,6 +11,7 @@ use super::table::Table;
 use super::{BaselineError, Task};
 use crate::Mobility;
 use crate::bounds::peak_bound;
+use crate::control::Paced;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use twill_graph::UnitId;
@@ -27,8 +28,10 @@ pub(super) fn within_limits(task: &Task) -> Result<Vec<u64>, BaselineError> {
 
 /// With as few units as it can. It starts with the lower bound on each resource.
 pub(super) fn fewest_units(task: &Task) -> Result<Vec<u64>, BaselineError> {
+    // A weaker bound costs little: units are added where they are needed.
+    let clock = task.clock.share(0.05);
     let least = |(r, resource): (usize, &twill_graph::DataflowResource)| {
-        let bound = peak_bound(task.graph, Some(task.mobility), None, UnitId::new(r));
+        let bound = peak_bound(task.graph, Some(task.mobility), None, UnitId::new(r), &clock);
         let bound = saturate::<u64>(bound);
         Some(resource.limit.map_or(bound, |limit| limit.min(bound)))
     };
@@ -86,42 +89,67 @@ impl<'a> List<'a> {
         let serial: u64 = self.task.graph.operations().iter().map(longest).sum();
         let end = self.mobility.latency.saturating_add(serial);
         self.task.table_of(end)?;
+        let mut paced = Paced::new(&self.task.clock);
+        // Kinds with somebody ready; those that a step is done with carry its stamp.
+        let mut waiting: Vec<u32> = Vec::new();
+        let mut is_waiting = vec![false; self.ready.len()];
+        let mut full = vec![u64::MAX; self.ready.len()];
+        let mut heads: BinaryHeap<Reverse<(u64, u32, u32)>> = BinaryHeap::new();
         while left > 0 {
-            let mut open: Vec<usize> = (0..self.ready.len()).filter(|&kind| !self.ready[kind].is_empty()).collect();
-            let mut is_open = vec![false; self.ready.len()];
-            open.iter().for_each(|&kind| is_open[kind] = true);
+            waiting.retain(|&kind| {
+                is_waiting[kind as usize] = !self.ready[kind as usize].is_empty();
+                is_waiting[kind as usize]
+            });
+            heads.clear();
+            heads.extend(waiting.iter().filter_map(|&kind| self.head(kind)));
+            if paced.is_over_after(8 * (waiting.len() as u64 + 1)) {
+                return Err(self.task.out_of_time());
+            }
             loop {
                 while let Some(&Reverse((_, v))) = self.coming.peek().filter(|entry| entry.0.0 <= step) {
                     self.coming.pop();
                     let kind = self.kind[v as usize];
-                    if !std::mem::replace(&mut is_open[kind], true) {
-                        open.push(kind);
+                    if !std::mem::replace(&mut is_waiting[kind], true) {
+                        waiting.push(kind as u32);
                     }
                     self.ready[kind].push(Reverse((self.mobility.latest[v as usize], v)));
+                    // Somebody more urgent than all of the kind before may be started by force.
+                    if self.ready[kind].peek().is_some_and(|head| head.0.1 == v) {
+                        heads.extend(self.head(kind as u32));
+                    }
                 }
                 // The most urgent of the kinds that still fit; what is in use only grows within a step.
-                let heads = open.iter().filter_map(|&kind| self.ready[kind].peek().map(|head| (head.0, kind)));
-                let Some(((latest, v), kind)) = heads.min() else { break };
+                let Some(Reverse((latest, v, kind))) = heads.pop() else { break };
+                let kind = kind as usize;
+                if self.ready[kind].peek() != Some(&Reverse((latest, v))) {
+                    continue;
+                }
+                let is_forced = grow && latest <= step;
+                if full[kind] == step && !is_forced {
+                    continue;
+                }
+                if paced.is_over_after(64) {
+                    return Err(self.task.out_of_time());
+                }
                 let op = &self.task.graph.operations()[v as usize];
-                if !self.table.fits(op, step, &self.caps) {
-                    if !(grow && latest <= step) {
-                        // Until somebody more urgent of its kind comes.
-                        open.retain(|&other| other != kind);
-                        is_open[kind] = false;
-                        continue;
-                    }
+                if self.table.fits(op, step, &self.caps) {
+                    self.table.add(op, step);
+                } else if is_forced {
                     self.make_room(v as usize, step)?;
                 } else {
-                    self.table.add(op, step);
+                    // Until somebody more urgent of its kind comes.
+                    full[kind] = step;
+                    continue;
                 }
                 self.ready[kind].pop();
+                heads.extend(self.head(kind as u32));
                 self.start(v as usize, step);
                 left -= 1;
             }
             // On to the next step at which something can change.
-            let waiting = self.ready.iter().any(|kind| !kind.is_empty());
+            let is_idle = waiting.iter().all(|&kind| self.ready[kind as usize].is_empty());
             step = match self.coming.peek() {
-                Some(&Reverse((next, _))) if !waiting => next,
+                Some(&Reverse((next, _))) if is_idle => next,
                 _ => step + 1,
             };
             if step > end.saturating_mul(2).saturating_add(2) {
@@ -129,6 +157,11 @@ impl<'a> List<'a> {
             }
         }
         Ok(self.steps)
+    }
+
+    /// The most urgent of a kind: its latest start, itself, the kind.
+    fn head(&self, kind: u32) -> Option<Reverse<(u64, u32, u32)>> {
+        self.ready[kind as usize].peek().map(|&Reverse((latest, v))| Reverse((latest, v, kind)))
     }
 
     /// Raises caps until `v` fits, up to the limits.
@@ -166,7 +199,7 @@ impl<'a> List<'a> {
 
 /// With little storage: an operation starts before its latest start only if its operands that die with it take at least
 /// what its value will.
-pub(super) fn least_storage(task: &Task) -> Vec<u64> {
+pub(super) fn least_storage(task: &Task) -> Result<Vec<u64>, BaselineError> {
     let (graph, precedence, mobility) = (task.graph, task.precedence, task.mobility);
     let count = precedence.len();
     let mut steps = vec![0_u64; count];
@@ -185,6 +218,7 @@ pub(super) fn least_storage(task: &Task) -> Vec<u64> {
         let dies = operands.chunk_by(|a, b| a == b).filter(|same| unread[same[0]] == same.len());
         dies.map(|same| storage(same[0])).sum::<u64>()
     };
+    let mut paced = Paced::new(&task.clock);
     let mut step = 0;
     loop {
         let mut willing = Vec::new();
@@ -224,6 +258,9 @@ pub(super) fn least_storage(task: &Task) -> Vec<u64> {
             // Few of its reads are left, or it would not die with one reader.
             for p in precedence.predecessors(v).iter().filter(|p| unread[p.op()] <= FEW) {
                 let readers = precedence.successors(p.op()).iter().map(|s| s.op());
+                if paced.is_over_after(32 * readers.len() as u64 + 32) {
+                    return Err(task.out_of_time());
+                }
                 again.extend(readers.filter(|&r| is_ready[r] && !started[r] && frees(r, &unread) >= storage(r)));
             }
         }
@@ -234,7 +271,7 @@ pub(super) fn least_storage(task: &Task) -> Vec<u64> {
         let next = [coming.peek(), urgent.peek()].into_iter().flatten().map(|entry| entry.0.0).min();
         match next {
             Some(next) => step = next.max(step),
-            None => return steps,
+            None => return Ok(steps),
         }
     }
 }

@@ -17,9 +17,10 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-use crate::bounds::least_spans;
+use crate::bounds::{bounded, least_spans};
 use crate::control::{Clock, Control};
-use crate::{Mobility, MobilityError, Precedence, least_interval};
+use crate::measure::keeps;
+use crate::{Mobility, MobilityError, Precedence};
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
@@ -137,29 +138,30 @@ impl Baseline {
         self.schedule_within(problem, Control::default())
     }
 
-    /// The same within a budget: force-directed scheduling, which takes longest by far, is given up when that is used up.
+    /// The same within a budget: it is given up when that is used up.
     ///
     /// # Errors
     /// As for [`schedule`](Self::schedule).
     pub fn schedule_within(self, problem: &DataflowProblem, control: Control<'_>) -> Result<StartSteps, BaselineError> {
         let precedence = Precedence::new(&problem.graph, problem.interval);
         let mobility = Mobility::within(&problem.graph, &precedence, problem.latency_bound, problem.interval)?;
-        let task =
-            Task { baseline: self, problem, graph: &problem.graph, precedence: &precedence, mobility: &mobility };
+        let clock = Clock::start(control);
+        let (graph, precedence, mobility) = (&problem.graph, &precedence, &mobility);
+        let task = Task { baseline: self, problem, graph, precedence, mobility, clock };
         let unfit = |why| Err(BaselineError::Unfit { baseline: self, why });
         let steps = match (self, problem.interval) {
             (Baseline::Asap, _) => mobility.earliest.clone(),
             (Baseline::Alap, _) => mobility.latest.clone(),
             (Baseline::List, None) => match (problem.latency_bound, problem.objective) {
                 (Some(_), DataflowObjective::Resources { .. }) => list::fewest_units(&task)?,
-                (Some(_), DataflowObjective::Storage) if task.unlimited() => list::least_storage(&task),
+                (Some(_), DataflowObjective::Storage) if task.unlimited() => list::least_storage(&task)?,
                 _ => list::within_limits(&task)?,
             },
             (Baseline::List, Some(_)) => return unfit("knows no interval; `ims` and `sdc` schedule loops"),
-            (Baseline::ForceDirected, _) => force::balance(&task, &Clock::start(control))?,
+            (Baseline::ForceDirected, _) => force::balance(&task)?,
             (Baseline::LeastSpans, _) => {
                 let storage = problem.objective == DataflowObjective::Storage;
-                let found = least_spans(&problem.graph, &precedence, &mobility, problem.interval, storage);
+                let found = least_spans(graph, precedence, mobility, problem.interval, storage, &clock);
                 found.ok_or_else(|| task.not_found("it was too much work"))?
             }
             (Baseline::IterativeModulo, Some(interval)) => iterative::schedule(&task, interval)?,
@@ -171,7 +173,8 @@ impl Baseline {
         task.checked(steps)
     }
 
-    /// Schedules a loop at the smallest interval at which it finds a schedule, from `MII` on; at most `tries` intervals.
+    /// Schedules a loop at the smallest interval at which it finds a schedule, from `MII` on; at most `tries` intervals,
+    /// while the budget lasts.
     ///
     /// # Errors
     /// As for [`schedule`](Self::schedule), at the last interval that was tried.
@@ -180,17 +183,19 @@ impl Baseline {
         graph: &Dataflow,
         latency_bound: Option<u64>,
         tries: u64,
+        control: Control<'_>,
     ) -> Result<StartSteps, BaselineError> {
-        let least = least_interval(graph).least();
+        let clock = Clock::start(control);
+        let least = bounded(graph, &clock.share(0.5)).least();
         let objective = DataflowObjective::Latency;
         let mut problem = DataflowProblem { graph: graph.clone(), latency_bound, interval: Some(least), objective };
-        let mut found = self.schedule(&problem);
+        let mut found = self.schedule_within(&problem, clock.rest());
         for interval in (least..least.saturating_add(tries)).skip(1) {
-            if matches!(found, Ok(_) | Err(BaselineError::Unfit { .. })) {
+            if matches!(found, Ok(_) | Err(BaselineError::Unfit { .. })) || clock.is_over() {
                 break;
             }
             problem.interval = Some(interval);
-            found = self.schedule(&problem);
+            found = self.schedule_within(&problem, clock.rest());
         }
         found
     }
@@ -203,11 +208,16 @@ struct Task<'a> {
     graph: &'a Dataflow,
     precedence: &'a Precedence,
     mobility: &'a Mobility,
+    clock: Clock<'a>,
 }
 
 impl Task<'_> {
     fn not_found(&self, why: impl Into<String>) -> BaselineError {
         BaselineError::NotFound { baseline: self.baseline, why: why.into() }
+    }
+
+    fn out_of_time(&self) -> BaselineError {
+        self.not_found("there was no more time")
     }
 
     fn unlimited(&self) -> bool {
@@ -236,7 +246,7 @@ impl Task<'_> {
         if let Some(bound) = self.problem.latency_bound.filter(|&bound| measure.latency > bound) {
             return Err(self.not_found(format!("it takes {} steps, and the latency bound is {bound}", measure.latency)));
         }
-        if !crate::is_legal(self.problem, self.precedence, &steps) {
+        if !keeps(self.problem, self.precedence, &steps, &measure) {
             return Err(self.not_found("dependences are broken"));
         }
         Ok(StartSteps { interval: self.problem.interval, steps })

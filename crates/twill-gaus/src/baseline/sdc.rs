@@ -11,6 +11,7 @@
 use super::table::Table;
 use super::{BaselineError, Task};
 use crate::bounds::fits_alone;
+use crate::control::Paced;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
@@ -28,7 +29,8 @@ pub(super) fn schedule(task: &Task, interval: u64) -> Result<Vec<u64>, BaselineE
     let windows = || task.mobility.earliest.iter().zip(&task.mobility.latest);
     let mobile: Vec<(u64, u64)> = windows().map(|(&e, &l)| (l - e, e)).collect();
     let urgent: Vec<(u64, u64)> = windows().map(|(&e, &l)| (l, e)).collect();
-    in_order(task, interval, &mobile).or_else(|_| in_order(task, interval, &urgent))
+    in_order(task, interval, &mobile)
+        .or_else(|error| if task.clock.is_over() { Err(error) } else { in_order(task, interval, &urgent) })
 }
 
 /// The operation of least rank first.
@@ -43,12 +45,16 @@ fn in_order(task: &Task, interval: u64, rank: &[(u64, u64)]) -> Result<Vec<u64>,
         limited.iter().map(|&v| Reverse((rank[v], v))).collect();
     let mut before = vec![-1_i64; task.precedence.len()];
     let mut budget = BUDGET.saturating_mul(limited.len() as u64);
+    let mut paced = Paced::new(&task.clock);
     while let Some(Reverse((_, v))) = waiting.pop() {
         if budget == 0 {
             let attempts = BUDGET.saturating_mul(limited.len() as u64);
             return Err(task.not_found(format!("{attempts} attempts were not enough at interval {interval}")));
         }
         budget -= 1;
+        if paced.is_over_after(256) {
+            return Err(task.out_of_time());
+        }
         let op = &graph.operations()[v];
         // Slots repeat: past one interval, no step is free that was not before.
         let first = system.steps[v];
@@ -58,7 +64,10 @@ fn in_order(task: &Task, interval: u64, rank: &[(u64, u64)]) -> Result<Vec<u64>,
             before[v] = before[v].max(step);
             continue;
         }
-        // By force, later each time.
+        // By force, later each time. The system is then solved from scratch.
+        if paced.is_over_after(8 * task.precedence.len() as u64) {
+            return Err(task.out_of_time());
+        }
         let latest = task.problem.latency_bound.map_or(i64::MAX, |_| task.mobility.latest[v] as i64);
         let soonest = task.mobility.earliest[v] as i64;
         let mut step = soonest.max(before[v] + 1);

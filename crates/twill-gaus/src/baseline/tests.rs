@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use super::*;
+use crate::least_interval;
 use proptest::prelude::*;
 use twill_check::verify_dataflow;
 use twill_graph::Random;
@@ -65,7 +66,7 @@ proptest! {
     #[test]
     fn loops_find_an_interval(problem in problems()) {
         for baseline in [Baseline::IterativeModulo, Baseline::SdcModulo] {
-            let found = baseline.smallest_interval(&problem.graph, None, 400);
+            let found = baseline.smallest_interval(&problem.graph, None, 400, Control::default());
             let found = found.map_err(|error| TestCaseError::fail(format!("{baseline}: {error}")))?;
             prop_assert!(found.interval.unwrap() >= least_interval(&problem.graph).least());
         }

@@ -4,8 +4,10 @@
 //! flows out of it by `w_v`. Every such flow is a lower bound, so the network simplex method below may stop at any time
 //! (Ahuja, Magnanti, Orlin, "Network Flows", 1993, ch. 11: strongly feasible spanning trees; pricing by blocks).
 
+use crate::control::{Clock, Paced};
+
 /// `s_to ≥ s_from + lag`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Arc {
     pub from: u32,
     pub to: u32,
@@ -19,15 +21,17 @@ pub(crate) struct Cheapest {
     pub bound: i128,
     /// A solution of that cost; `None` when the work was over before it was found.
     pub solution: Option<Vec<i64>>,
+    /// The flow over given arcs, where there is any.
+    pub flow: Vec<(Arc, i64)>,
 }
 
 /// Most nodes and arcs visited.
 const WORK: u64 = 3_000_000_000;
 
 /// Solves it. `window[v]`: least and greatest `s_v`; there must be a solution within. `weights` sum up to 0, and
-/// solutions and sums of weights fit 2^60.
-pub(crate) fn cheapest(weights: &[i64], window: &[(i64, i64)], arcs: &[Arc]) -> Cheapest {
-    Tree::new(weights, window, arcs).run()
+/// solutions and sums of weights fit 2^60. Stops when the time is over, with the bound that it has by then.
+pub(crate) fn cheapest(weights: &[i64], window: &[(i64, i64)], arcs: &[Arc], clock: &Clock<'_>) -> Cheapest {
+    Tree::new(weights, window, arcs).run(clock)
 }
 
 const NONE: u32 = u32::MAX;
@@ -83,7 +87,8 @@ impl Tree {
         tree
     }
 
-    fn run(mut self) -> Cheapest {
+    fn run(mut self, clock: &Clock<'_>) -> Cheapest {
+        let mut paced = Paced::new(clock);
         // Windows are as good as arcs, and enter by the same rule.
         let own: Vec<Arc> = self.arc[..self.arc.len() - 1].to_vec();
         let mut arcs = std::mem::take(&mut self.arcs);
@@ -92,6 +97,7 @@ impl Tree {
         let block = ((arcs.len() as f64).sqrt() as usize).max(64);
         let (mut at, mut idle) = (0, 0);
         while idle < arcs.len() && self.work < WORK {
+            let before = self.work;
             // The arc of the block that is broken most.
             let (mut worst, mut entering) = (0, None);
             for _ in 0..block {
@@ -110,12 +116,17 @@ impl Tree {
                 }
                 None => idle += block,
             }
+            if paced.is_over_after(self.work - before) {
+                break;
+            }
         }
         let carried = self.arc.iter().zip(&self.flow).map(|(arc, &flow)| i128::from(arc.lag) * i128::from(flow));
         let bound = carried.sum();
         let solved = idle >= arcs.len();
         self.steps.pop();
-        Cheapest { bound, solution: solved.then_some(self.steps) }
+        let (root, carried) = (self.steps.len() as u32, self.arc.iter().copied().zip(self.flow));
+        let flow = carried.filter(|(arc, flow)| *flow > 0 && arc.from != root && arc.to != root).collect();
+        Cheapest { bound, flow, solution: solved.then_some(self.steps) }
     }
 
     /// Sends as much as possible around the cycle that `entering` closes, and hangs the tree anew.

@@ -10,7 +10,7 @@
 use super::energy::{Part, ceiling, densest};
 use super::spaced::spaced;
 use crate::Precedence;
-use crate::control::{Clock, Control};
+use crate::control::{Clock, Control, Paced};
 use std::collections::VecDeque;
 use twill_graph::{Dataflow, DataflowOperation};
 
@@ -49,7 +49,7 @@ pub fn least_interval_within(graph: &Dataflow, control: Control<'_>) -> Interval
 
 /// The bound of a graph, on a clock that is running already.
 pub(crate) fn bounded(graph: &Dataflow, clock: &Clock<'_>) -> IntervalBound {
-    let (resources, recurrences) = (resources(graph), recurrences(graph));
+    let (resources, recurrences) = (resources(graph), recurrences(graph, clock));
     let mut windows = resources.max(recurrences);
     for _ in 0..TRIES {
         if !excluded(graph, windows, clock) {
@@ -77,7 +77,8 @@ fn excluded(graph: &Dataflow, interval: u64, clock: &Clock<'_>) -> bool {
     let limited: Vec<usize> = (0..precedence.len()).filter(limited).collect();
     let anchors = limited.len().min(ANCHORS).min(WORK / (graph.dependences().len() + 1));
     (0..anchors).map(|k| limited[k * limited.len() / anchors]).take_while(|_| !clock.is_over()).any(|anchor| {
-        let (there, back) = (longest(&precedence, anchor, true), longest(&precedence, anchor, false));
+        let (there, back) = (longest(&precedence, anchor, true, clock), longest(&precedence, anchor, false, clock));
+        let (Some(there), Some(back)) = (there, back) else { return false };
         let start = there.iter().zip(&back).filter_map(|(there, back)| there.filter(|_| back.is_some())).min();
         graph.resources().iter().enumerate().any(|(r, resource)| {
             let (Some(limit), Some(start)) = (resource.limit, start) else { return false };
@@ -93,13 +94,16 @@ fn excluded(graph: &Dataflow, interval: u64, clock: &Clock<'_>) -> bool {
             };
             let parts: Vec<Part> = limited.iter().filter_map(part).flatten().collect();
             let limit = i128::from(limit);
-            densest(&parts, Some(interval), limit, clock) > limit || spaced(&parts, Some(interval), limit) > limit
+            densest(&parts, Some(interval), limit, clock) > limit
+                || spaced(&parts, Some(interval), limit, clock) > limit
         })
     })
 }
 
-/// The longest path from (to) `anchor`; `None` where there is no path. There are no cycles of positive lag.
-fn longest(precedence: &Precedence, anchor: usize, from: bool) -> Vec<Option<i64>> {
+/// The longest path from (to) `anchor`, `None` where there is no path; nothing when the time was over before. There are no
+/// cycles of positive lag.
+fn longest(precedence: &Precedence, anchor: usize, from: bool, clock: &Clock<'_>) -> Option<Vec<Option<i64>>> {
+    let mut paced = Paced::new(clock);
     let mut paths: Vec<Option<i64>> = vec![None; precedence.len()];
     paths[anchor] = Some(0);
     let mut queue = VecDeque::from([anchor]);
@@ -108,6 +112,9 @@ fn longest(precedence: &Precedence, anchor: usize, from: bool) -> Vec<Option<i64
         queued[v] = false;
         let Some(path) = paths[v] else { continue };
         let neighbours = if from { precedence.successors(v) } else { precedence.predecessors(v) };
+        if paced.is_over_after(4 * neighbours.len() as u64 + 1) {
+            return None;
+        }
         for n in neighbours {
             let longer = path.saturating_add(n.lag);
             if paths[n.op()].is_none_or(|before| longer > before) {
@@ -118,7 +125,7 @@ fn longest(precedence: &Precedence, anchor: usize, from: bool) -> Vec<Option<i64
             }
         }
     }
-    paths
+    Some(paths)
 }
 
 fn resources(graph: &Dataflow) -> u64 {
@@ -154,14 +161,22 @@ pub(crate) fn fits_alone(graph: &Dataflow, op: &DataflowOperation, interval: u64
     })
 }
 
-fn recurrences(graph: &Dataflow) -> u64 {
+/// `RecMII`; what is known of it when the time is over.
+fn recurrences(graph: &Dataflow, clock: &Clock<'_>) -> u64 {
+    if graph.dependences().iter().all(|d| d.distance == 0) {
+        return 1;
+    }
     // Delays and distances of at least 1 around a cycle: the sum of delays is always enough.
     let delays: i64 = graph.dependences().iter().map(|d| d.delay.max(0)).sum();
     let (mut low, mut high) = (1, delays.max(1) as u64);
-    while low < high {
+    while low < high && !clock.is_over() {
         let middle = low + (high - low) / 2;
         let mut starts = vec![0; graph.operations().len()];
-        if Precedence::new(graph, Some(middle)).raise(&mut starts) { high = middle } else { low = middle + 1 }
+        match Precedence::new(graph, Some(middle)).raise_within(&mut starts, clock) {
+            Some(true) => high = middle,
+            Some(false) => low = middle + 1,
+            None => break,
+        }
     }
     low
 }

@@ -9,25 +9,32 @@
 //! | latency | the longest path; the least at which no limited resource is overloaded by energy |
 //! | C* | [`least_interval`] |
 //!
-//! Windows need a latency bound; without one, only what needs none is said.
+//! Windows need a latency bound; without one, only what needs none is said. [`multipliers`] bound whole objectives,
+//! better and at more cost.
 
 mod communication;
 mod cut;
 mod energy;
 mod flow;
 mod interval;
+mod lagrangian;
 mod latency;
+mod network;
 mod resources;
 mod spaced;
 mod storage;
 #[cfg(test)]
 mod tests;
+mod wavefront;
 
 pub use interval::{IntervalBound, least_interval, least_interval_within};
 pub(crate) use interval::{bounded, fits_alone};
+pub use lagrangian::multipliers;
+pub use wavefront::wavefront;
 
 use crate::control::{Clock, Control};
 use crate::{Mobility, MobilityError, Precedence};
+use flow::{Arc, Cheapest};
 use storage::Values;
 use twill_graph::{Dataflow, DataflowObjective, DataflowProblem, UnitId};
 
@@ -83,6 +90,18 @@ pub struct LowerBound {
     pub value: i128,
     /// Its parts.
     pub terms: Vec<BoundedTerm>,
+    /// The schedule of least communication, or of the least sum of lifetimes, within windows, where the bound came by
+    /// it: the baseline `spans`. Limits of resources are not looked at.
+    pub schedule: Option<Vec<u64>>,
+    /// The flow of communication that it comes by.
+    flow: Vec<(Arc, i64)>,
+}
+
+impl LowerBound {
+    /// A bound, without reasons.
+    pub fn known(value: i128) -> LowerBound {
+        LowerBound { value, terms: Vec::new(), schedule: None, flow: Vec::new() }
+    }
 }
 
 /// Latency bounds beyond all sums of delays say nothing.
@@ -111,7 +130,7 @@ pub fn lower_bound_within(problem: &DataflowProblem, control: Control<'_>) -> Re
     let one = |term, (least, argument): (i128, Argument)| BoundedTerm { term, least, argument };
     Ok(match problem.objective {
         DataflowObjective::Resources { peak, communication } => {
-            let mut terms = Vec::new();
+            let (mut terms, mut schedule, mut flow) = (Vec::new(), None, Vec::new());
             for unit in (0..graph.resources().len()).map(UnitId::new) {
                 let least = resources::peak(graph, windows, interval, unit, i128::MAX, clock);
                 terms.push(one(Term::Peak(unit), (least, Argument::Energy)));
@@ -119,48 +138,73 @@ pub fn lower_bound_within(problem: &DataflowProblem, control: Control<'_>) -> Re
             let peaks = terms.iter().map(|term| term.least).fold(0, i128::saturating_add);
             let mut value = i128::from(peak).saturating_mul(peaks);
             if communication > 0 {
-                let least = communication::communication(graph, &precedence, windows, interval);
+                let (least, found) = communication::communication(graph, &precedence, windows, interval, clock);
                 terms.push(one(Term::Communication, least));
                 value = value.saturating_add(i128::from(communication).saturating_mul(least.0));
+                (schedule, flow) = parts(found.filter(|_| windows.is_some()));
             }
-            LowerBound { value, terms }
+            LowerBound { value, terms, schedule, flow }
         }
         DataflowObjective::Storage => {
             let values = Values { graph, precedence: &precedence, mobility: windows, interval };
-            let term = one(Term::Storage, values.peak(clock));
-            LowerBound { value: term.least, terms: vec![term] }
+            let (least, found) = values.peak(clock);
+            let term = one(Term::Storage, least);
+            let (schedule, _) = parts(found.filter(|_| windows.is_some()));
+            LowerBound { value: term.least, terms: vec![term], schedule, flow: Vec::new() }
         }
         DataflowObjective::Latency => {
             let (least, path) = latency::latency(problem, &precedence, clock)?;
             let argument = if path { Argument::Path } else { Argument::Energy };
-            LowerBound { value: least.into(), terms: vec![one(Term::Latency, (least.into(), argument))] }
+            LowerBound {
+                value: least.into(),
+                terms: vec![one(Term::Latency, (least.into(), argument))],
+                schedule: None,
+                flow: Vec::new(),
+            }
         }
     })
 }
 
+/// The schedule and the flow of a solution.
+fn parts(found: Option<Cheapest>) -> (Option<Vec<u64>>, Vec<(Arc, i64)>) {
+    found.map_or((None, Vec::new()), |found| (found.solution.map(unsigned), found.flow))
+}
+
 /// A lower bound on the peak of a resource; `mobility` where latency is bounded.
-pub(crate) fn peak_bound(graph: &Dataflow, mobility: Option<&Mobility>, interval: Option<u64>, unit: UnitId) -> i128 {
-    resources::peak(graph, mobility, interval, unit, i128::MAX, &Clock::start(Control::default()))
+pub(crate) fn peak_bound(
+    graph: &Dataflow,
+    mobility: Option<&Mobility>,
+    interval: Option<u64>,
+    unit: UnitId,
+    clock: &Clock<'_>,
+) -> i128 {
+    resources::peak(graph, mobility, interval, unit, i128::MAX, clock)
 }
 
 /// The schedule within `mobility` of least communication or, for storage, of the least sum of lifetimes times storage;
-/// limits are not looked at. `None` when that was too much work, or numbers too large.
+/// limits are not looked at. `None` when that was too much work or took too long, or numbers are too large.
 pub(crate) fn least_spans(
     graph: &Dataflow,
     precedence: &Precedence,
     mobility: &Mobility,
     interval: Option<u64>,
     storage: bool,
+    clock: &Clock<'_>,
 ) -> Option<Vec<u64>> {
     let found = if storage {
-        Values { graph, precedence, mobility: Some(mobility), interval }.lifetimes()
+        Values { graph, precedence, mobility: Some(mobility), interval }.lifetimes(clock)
     } else {
-        communication::least(graph, precedence, Some(mobility), interval)
+        communication::least(graph, precedence, Some(mobility), interval, clock)
     };
-    found?.solution.map(|steps| steps.into_iter().map(i64::unsigned_abs).collect())
+    found?.solution.map(unsigned)
 }
 
-/// Windows for [`flow`]; without a latency bound, wide enough that they cost nothing. `None` when numbers are too large.
+fn unsigned(steps: Vec<i64>) -> Vec<u64> {
+    steps.into_iter().map(i64::unsigned_abs).collect()
+}
+
+/// Windows for [`flow`]; without a latency bound, wide enough that they cost nothing. `None` when numbers are too
+/// large.
 fn flow_windows(
     graph: &Dataflow,
     precedence: &Precedence,

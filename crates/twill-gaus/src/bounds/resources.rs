@@ -34,5 +34,5 @@ pub(super) fn peak(
         })
         .collect();
     let energy = alone.max(densest(&parts, interval, enough, clock));
-    if energy > enough || clock.is_over() { energy } else { energy.max(spaced(&parts, interval, enough)) }
+    if energy > enough || clock.is_over() { energy } else { energy.max(spaced(&parts, interval, enough, clock)) }
 }

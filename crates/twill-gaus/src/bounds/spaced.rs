@@ -6,14 +6,15 @@
 //! cumulative resource). With an interval, the steps are on different slots while `(m − 1)·s < II`.
 
 use super::energy::{Part, ceiling};
+use crate::control::Clock;
 
 /// Most lengths tried.
 const LENGTHS: usize = 8;
 /// Most parts and steps looked at.
 const WORK: usize = 100_000_000;
 
-/// The most that the argument gives; stops where it exceeds `enough`.
-pub(super) fn spaced(parts: &[Part], interval: Option<u64>, enough: i128) -> i128 {
+/// The most that the argument gives; stops where it exceeds `enough`, or where there is no more time for it.
+pub(super) fn spaced(parts: &[Part], interval: Option<u64>, enough: i128, clock: &Clock<'_>) -> i128 {
     let mut lengths: Vec<i64> = parts.iter().map(|p| p.steps).filter(|&steps| steps > 1).collect();
     lengths.sort_unstable();
     lengths.dedup();
@@ -48,7 +49,7 @@ pub(super) fn spaced(parts: &[Part], interval: Option<u64>, enough: i128) -> i12
                     most = ceiling(sum, steps);
                 }
             }
-            if most > enough {
+            if most > enough || clock.is_over() {
                 return most;
             }
         }
@@ -59,6 +60,11 @@ pub(super) fn spaced(parts: &[Part], interval: Option<u64>, enough: i128) -> i12
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Control;
+
+    fn spaced(parts: &[Part], interval: Option<u64>, enough: i128) -> i128 {
+        super::spaced(parts, interval, enough, &Clock::start(Control::default()))
+    }
 
     #[test]
     fn two_of_two_steps_do_not_follow_each_other_in_three() {

@@ -26,25 +26,23 @@ pub(super) struct Values<'a> {
 }
 
 impl Values<'_> {
-    /// The best of all arguments, as far as there is time for them.
-    pub fn peak(&self, clock: &Clock<'_>) -> (i128, Argument) {
+    /// The best of all arguments, as far as there is time for them, and the flow of the least sum of lifetimes, where it
+    /// came to that.
+    pub fn peak(&self, clock: &Clock<'_>) -> ((i128, Argument), Option<Cheapest>) {
         let mut best = (self.operands(), Argument::Operands);
         if let Some(mobility) = self.mobility {
             let (compulsory, lives) = self.parts(mobility);
             best = best.max((densest(&compulsory, self.interval, i128::MAX, clock), Argument::Compulsory));
             best = best.max((densest(&lives, self.interval, i128::MAX, clock), Argument::Energy));
             if !clock.is_over() {
-                best = best.max((cut(self, mobility), Argument::Cut));
+                best = best.max((cut(self, mobility, &clock.share(0.3)), Argument::Cut));
             }
         }
-        if clock.is_over() {
-            return best;
-        }
         let rows = self.interval.or(self.mobility.map(|m| m.latency));
-        match (rows, self.lifetimes()) {
-            (Some(rows), Some(total)) => best.max((ceiling(total.bound, rows.into()), Argument::Lifetimes)),
-            _ => best,
-        }
+        let Some((rows, total)) = rows.filter(|_| !clock.is_over()).zip(self.lifetimes(clock)) else {
+            return (best, None);
+        };
+        (best.max((ceiling(total.bound, rows.into()), Argument::Lifetimes)), Some(total))
     }
 
     /// `δ · II` of a dependence.
@@ -91,7 +89,7 @@ impl Values<'_> {
     }
 
     /// All lifetimes times storage, at least, and a schedule of the least; `None` when numbers are beyond the method.
-    pub fn lifetimes(&self) -> Option<Cheapest> {
+    pub fn lifetimes(&self, clock: &Clock<'_>) -> Option<Cheapest> {
         let count = self.precedence.len();
         let mut window = flow_windows(self.graph, self.precedence, self.mobility, self.interval)?;
         let mut weights = vec![0_i64; count];
@@ -118,7 +116,7 @@ impl Values<'_> {
             weights.push(storage);
             weights[v] -= storage;
         }
-        let mut found = cheapest(&weights, &window, &arcs);
+        let mut found = cheapest(&weights, &window, &arcs, clock);
         if let Some(solution) = &mut found.solution {
             solution.truncate(count);
         }

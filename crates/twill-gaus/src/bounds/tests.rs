@@ -72,6 +72,36 @@ proptest! {
         }
     }
 
+    /// No schedule undercuts multipliers, and the checker comes to the same.
+    #[test]
+    fn multipliers_prove_what_they_claim(problem in tiny(), peak in 1..4_u64, alpha in 0..4_u64) {
+        for objective in [DataflowObjective::Resources { peak, communication: alpha }, DataflowObjective::Storage] {
+            let problem = DataflowProblem { objective, interval: None, ..problem.clone() };
+            let Ok(known) = lower_bound(&problem) else { continue };
+            let Some(found) = multipliers(&problem, &known, Control::default()) else { continue };
+            prop_assert_eq!(twill_check::verify_multipliers(&problem, &found), Ok(found.least));
+            if let Some(best) = least(&problem, |measure| measure.objective(objective)) {
+                prop_assert!(found.least <= best, "{:?}: {} {:?}", objective, best, found);
+            }
+            // One more is more than they prove.
+            let greedy = twill_graph::proof::Multipliers { least: found.least + 1, ..found };
+            prop_assert!(twill_check::verify_multipliers(&problem, &greedy).is_err());
+        }
+    }
+
+    /// Whatever the bound on latency and the interval.
+    #[test]
+    fn wavefronts_prove_what_they_claim(problem in tiny()) {
+        if let Some(found) = wavefront(&problem, Control::default()) {
+            prop_assert_eq!(twill_check::verify_wavefront(&problem, &found), Ok(found.least));
+            if let Some(best) = least(&problem, |measure| measure.objective(DataflowObjective::Storage)) {
+                prop_assert!(found.least <= best, "{} {:?}", best, found);
+            }
+            let greedy = twill_graph::proof::Wavefront { least: found.least + 1, ..found };
+            prop_assert!(twill_check::verify_wavefront(&problem, &greedy).is_err());
+        }
+    }
+
     /// Without limits, the flow is exact.
     #[test]
     fn the_least_communication_is_found(problem in tiny()) {
@@ -92,6 +122,22 @@ proptest! {
             let problem = DataflowProblem { interval: Some(interval), ..problem.clone() };
             prop_assert_eq!(least(&problem, |_| 0), None);
         }
+    }
+}
+
+/// Where one step after another has little, all together have more than the least of any.
+#[test]
+fn means_over_steps_are_more_than_cuts() {
+    let text = "nodes=60,resources=1,recurrence=0,density=0.08,seed=3";
+    let graph = text.parse::<Random>().unwrap().graph().unwrap();
+    let plain = DataflowProblem { graph, latency_bound: None, interval: None, objective: DataflowObjective::Storage };
+    let bound = Mobility::new(&plain).unwrap().latency * 3 / 2;
+    for objective in [DataflowObjective::Storage, DataflowObjective::Resources { peak: bound, communication: 1 }] {
+        let problem = DataflowProblem { objective, latency_bound: Some(bound), ..plain.clone() };
+        let known = lower_bound(&problem).unwrap();
+        let found = multipliers(&problem, &known, Control::default()).unwrap();
+        assert!(found.least > known.value, "{objective:?}: {} {}", found.least, known.value);
+        assert_eq!(multipliers(&problem, &known, Control::default()), Some(found), "the same every time");
     }
 }
 

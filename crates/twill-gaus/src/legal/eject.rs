@@ -5,7 +5,7 @@
 //! for every step, and the same is a list scheduler that may take back what it did.
 
 use super::table::Table;
-use crate::control::Clock;
+use crate::control::{Clock, Paced};
 use crate::model::Model;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,7 +29,8 @@ pub(crate) struct Ejection {
     pub seed: u64,
 }
 
-struct Placer<'m> {
+struct Placer<'m, 'c> {
+    paced: Paced<'c>,
     model: &'m Model<'m>,
     caps: &'m [Option<i64>],
     table: Table,
@@ -53,6 +54,7 @@ pub(crate) fn eject(
 ) -> Option<Vec<i64>> {
     let occupants = caps.iter().map(|cap| vec![Vec::new(); if cap.is_some() { model.slots } else { 0 }]).collect();
     let mut placer = Placer {
+        paced: Paced::new(clock),
         model,
         caps,
         table: Table::new(model),
@@ -66,7 +68,7 @@ pub(crate) fn eject(
     let mut budget = model.len() as u64 * u64::from(how.budget);
     while let Some(Reverse((_, v))) = placer.waiting.pop() {
         let v = v as usize;
-        if budget == 0 || budget.is_multiple_of(1024) && clock.is_over() {
+        if budget == 0 || placer.paced.is_over_after(64) {
             return None;
         }
         budget -= 1;
@@ -81,7 +83,7 @@ pub(crate) fn eject(
     placer.starts.into_iter().collect()
 }
 
-impl Placer<'_> {
+impl Placer<'_, '_> {
     /// The steps that the window and those already placed leave to `v`.
     fn span(&self, v: usize) -> (i64, i64) {
         let (mut low, mut high) = (self.model.earliest[v], self.model.latest[v]);
@@ -133,6 +135,10 @@ impl Placer<'_> {
             }
             if self.fits(v, step) {
                 return Some(step);
+            }
+            // The budget ends by it, soon.
+            if self.paced.is_over_after(16) {
+                return None;
             }
         }
         None

@@ -1,10 +1,12 @@
 //! From wishes to schedules that keep every rule.
 
 mod eject;
+mod level;
 mod settle;
 mod table;
 
 pub(crate) use eject::{Ejection, Preference, eject};
+pub(crate) use level::{Levelling, level};
 pub use settle::Side;
 pub(crate) use settle::settle;
 pub(crate) use table::Table;

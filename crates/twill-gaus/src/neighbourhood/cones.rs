@@ -67,7 +67,7 @@ impl Line {
             order: model.precedence.order().collect(),
             before: neighbours(&|v| model.precedence.predecessors(v).iter().map(|p| (p.op(), p.lag)).collect()),
             after: neighbours(&|v| model.precedence.successors(v).iter().map(|s| (s.op(), s.lag)).collect()),
-            holds: model.uses.iter().map(|uses| uses.iter().map(hold).collect()).collect(),
+            holds: (0..model.len()).map(|v| model.uses[v].iter().map(hold).collect()).collect(),
             end: model.length as i64,
         }
     }

@@ -12,7 +12,7 @@ mod ranges;
 use super::brake::Brake;
 use super::sums::{SumId, Sums};
 use super::tracks::Costs;
-use crate::control::Clock;
+use crate::control::{Clock, Paced};
 use crate::model::Model;
 use batsat::{Lit, Solver, SolverInterface, SolverOpts, lbool};
 use ranges::{estimate, ranges};
@@ -105,6 +105,8 @@ pub(super) struct Encoding<'a, 'c> {
     least: Vec<i64>,
     /// Splits that have been told what follows from them.
     narrowed: HashSet<Vec<i64>>,
+    /// Large encodings take seconds to make.
+    paced: Paced<'c>,
 }
 
 const FIXED: u32 = u32::MAX;
@@ -142,8 +144,12 @@ impl<'a, 'c> Encoding<'a, 'c> {
             levels: Vec::new(),
             least: Vec::new(),
             narrowed: HashSet::new(),
+            paced: Paced::new(&clock),
         };
         for (&op, (low, high)) in window.ops.iter().zip(ranges) {
+            if encoding.paced.is_over_after(64 * (high - low + 1) as u64) {
+                return Err(Pointless::TooLarge);
+            }
             let order: Vec<Lit> = (low..high).map(|_| encoding.fresh()).collect();
             for pair in order.windows(2) {
                 encoding.clause(&[!pair[0], pair[1]]);
@@ -156,6 +162,10 @@ impl<'a, 'c> Encoding<'a, 'c> {
         match ask {
             Ask::Objective => encoding.smaller(around, counted, window.reach.is_none())?,
             Ask::Fewer { track, caps, allowance } => encoding.fewer(counted, track, caps, allowance)?,
+        }
+        // What was made in a hurry says too little.
+        if clock.is_over() {
+            return Err(Pointless::TooLarge);
         }
         Ok(encoding)
     }
@@ -190,6 +200,10 @@ impl<'a, 'c> Encoding<'a, 'c> {
         let model = self.model;
         for at in 0..self.domains.len() {
             let to = self.domains[at].op;
+            let clauses = self.domains[at].order.len() * model.precedence.predecessors(to).len();
+            if self.paced.is_over_after(64 * clauses as u64) {
+                return;
+            }
             for p in model.precedence.predecessors(to) {
                 // Ranges keep those to fixed operations; one on itself holds at every step or at none.
                 if self.index[p.op()] == FIXED || p.op() == to {

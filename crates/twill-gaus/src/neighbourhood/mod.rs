@@ -23,7 +23,7 @@ mod windows;
 
 use crate::control::{Clock, Control};
 use crate::model::{GausError, Model};
-use crate::{Measure, Precedence, is_legal, lower_bound};
+use crate::{Measure, Precedence, is_legal, lower_bound_within};
 use search::Search;
 use std::time::Duration;
 use thiserror::Error;
@@ -133,7 +133,7 @@ pub fn improve(
     }
     let measure = Measure::with(&problem.graph, &precedence, problem.interval, &start.steps);
     let objective = measure.objective(problem.objective);
-    let bound = lower_bound(problem)?;
+    let bound = lower_bound_within(problem, clock.share(0.2).rest())?;
     let mut improved = Improved {
         schedule: start,
         objective,

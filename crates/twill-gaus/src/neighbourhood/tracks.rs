@@ -48,7 +48,7 @@ impl Costs {
             DataflowObjective::Resources { peak, communication } => (peak, communication),
             DataflowObjective::Storage | DataflowObjective::Latency => (0, 0),
         };
-        let amounts: i128 = model.uses.iter().flatten().map(|used| i128::from(used.amount)).sum();
+        let amounts: i128 = model.uses.all().iter().map(|used| i128::from(used.amount)).sum();
         let stored: i128 = model.storage.iter().map(|&storage| i128::from(storage)).sum();
         let edges = model.edges();
         let communication: i128 = edges.iter().map(|edge| edge.communication as i128).sum();

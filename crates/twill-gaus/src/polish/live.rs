@@ -72,12 +72,29 @@ pub(crate) struct LiveLevel {
 impl LiveLevel {
     pub fn new(model: &Model<'_>, steps: &[i64], target: i64) -> Self {
         let ends: Vec<i64> = (0..model.len()).map(|v| end(model, steps, v)).collect();
-        let mut live = Self { level: Level::new(vec![0; model.slots], 0), ends };
+        // Where storage begins and ends: in time by values, however long they live.
+        let (mut changes, mut always) = (vec![0_i64; model.slots + 1], 0);
         for (v, &start) in steps.iter().enumerate() {
-            live.hold(model, start, live.ends[v], model.storage[v]);
+            let (amount, mut life) = (model.storage[v], (ends[v] - start).max(0));
+            if let Some(interval) = model.interval {
+                always += life / interval * amount;
+                life %= interval;
+            }
+            let (first, last) = (model.slot(start), model.slot(start) + life as usize);
+            changes[first] += amount;
+            if last > model.slots {
+                changes[0] += amount;
+                changes[last - model.slots] -= amount;
+            } else {
+                changes[last] -= amount;
+            }
         }
-        live.level.aim(target);
-        live
+        let mut live = always;
+        let usage = changes[..model.slots].iter().map(|change| {
+            live += change;
+            live
+        });
+        Self { level: Level::new(usage.collect(), target), ends }
     }
 
     /// Adds `amount` in steps `from .. to`, if there are any.

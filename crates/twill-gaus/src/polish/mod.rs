@@ -102,7 +102,7 @@ impl Aim {
                 // In units of what one operation takes, so that neither drowns the other.
                 let mean = |sum: i64, count: usize| sum as f64 / count.max(1) as f64;
                 let amounts = |resource: usize| {
-                    let uses = || model.uses.iter().flatten().filter(move |used| used.resource == resource);
+                    let uses = || model.uses.all().iter().filter(move |used| used.resource == resource);
                     mean(uses().map(|used| used.amount).sum(), uses().count()).max(1.0)
                 };
                 let stored = model.storage.iter().filter(|&&storage| storage > 0);
@@ -160,6 +160,9 @@ impl Annealer<'_> {
         let stages = if several && !self.smooth { (self.how.stages as usize).max(1) * resources } else { 1 };
         let moves = model.len().max(SMALL) as u64 * u64::from(self.how.sweeps) / stages as u64;
         for stage in 0..stages {
+            if clock.is_over() {
+                break;
+            }
             if stage > 0 {
                 self.state = State::new(model, self.best.clone());
                 self.dirty.drain(..).for_each(|v| self.is_dirty[v as usize] = false);
@@ -168,9 +171,6 @@ impl Annealer<'_> {
             let aim = (stage % resources, turn % 2 == 1);
             self.lower_targets(aim.0, aim.1);
             self.anneal(moves, aim, &clock.share(1.0 / (stages - stage) as f64));
-            if clock.is_over() {
-                break;
-            }
         }
     }
 
@@ -186,7 +186,8 @@ impl Annealer<'_> {
         let mut temperature = hot;
         let mut energy = self.energy();
         for tried in 0..moves {
-            if tried.is_multiple_of(1024) {
+            // A move takes up to the time of as many steps as it moves storage by.
+            if tried.is_multiple_of(64) {
                 if clock.is_over() {
                     break;
                 }

@@ -5,6 +5,7 @@
 //! HatScheT: <https://gitlab.com/hatschet/hatschet>. Nothing of its benchmarks is part of Twill.
 
 use super::FormatError;
+use crate::names::legible;
 use crate::{Cycles, ModuloDependence, ModuloOperation, ModuloProblem, ModuloResource, OpId, UnitId};
 use roxmltree::{Document, Node};
 use std::collections::HashMap;
@@ -59,7 +60,7 @@ pub(super) fn read_with_latencies(
             let known = format!("node `{id}` uses the resource `{name}`, which {} does not declare", model.file);
             return Err(document.error(node, &known));
         };
-        operations.push(ModuloOperation { name: id.to_owned(), resource });
+        operations.push(ModuloOperation { name: legible(id), resource });
     }
     let mut dependences = Vec::new();
     for edge in document.elements("edge") {
@@ -77,7 +78,7 @@ pub(super) fn read_with_latencies(
         dependences.push(ModuloDependence { from, to, delay, distance });
     }
     let name = std::path::Path::new(graph.file).file_stem().and_then(|s| s.to_str()).unwrap_or(graph.file);
-    let problem = ModuloProblem::new(name, operations, dependences, resources.list)
+    let problem = ModuloProblem::new(legible(name), operations, dependences, resources.list)
         .map_err(|error| FormatError::Modulo { file: graph.file.to_owned(), error })?;
     // At most LARGEST, which is well within the type.
     Ok((problem, resources.latencies.iter().map(|&latency| latency as u32).collect()))
@@ -109,7 +110,7 @@ fn read_resources(model: &Xml) -> Result<ResourceModel, FormatError> {
             Some(_) => number("blockingTime", 0)?.max(1) as u32,
             None => 1,
         };
-        read.list.push(ModuloResource { name: name.to_owned(), limit, blocking });
+        read.list.push(ModuloResource { name: legible(name), limit, blocking });
     }
     if read.list.is_empty() {
         return Err(model.error(model.tree.root_element(), "no <Resource>: this is not a resource model"));

@@ -29,9 +29,9 @@ mod trace;
 
 pub use certificate::{BoundEntry, CertificateFile, ConflictEntry, WitnessEntry};
 pub use dataflow::{
-    DataflowDependenceEntry, DataflowFile, DataflowObjectiveEntry, DataflowOperationEntry, DataflowOptions,
-    DataflowResourceEntry, DataflowScheduleFile, DataflowSeconds, DataflowSummary, DataflowUseEntry, DataflowValue,
-    loop_dataflow, modulo_dataflow, read_dataflow,
+    DataflowDependenceEntry, DataflowFile, DataflowFound, DataflowObjectiveEntry, DataflowOperationEntry,
+    DataflowOptions, DataflowResourceEntry, DataflowScheduleFile, DataflowSeconds, DataflowSummary, DataflowUseEntry,
+    DataflowValue, loop_dataflow, modulo_dataflow, read_dataflow,
 };
 pub use explanation::{ExplanationFile, PlaceEntry};
 pub use graph::{DependenceEntry, GraphFile, MachineReference, OperationEntry, ReservedEntry, ResultEntry, UnitEntry};

@@ -72,6 +72,7 @@ export interface GraphDependence {
 export interface LowerBound {
   interval: number;
   kind: string;
+  witness?: { unit?: string; operations?: string[] } | null;
 }
 
 export interface Objective {

@@ -18,8 +18,8 @@ pub fn html(page: &Page) -> String {
     let (script, style) = (lines(SCRIPT), lines(STYLE));
     let policy = format!(
         "default-src 'none'; script-src '{}'; style-src '{}'; img-src data: blob:; base-uri 'none'; form-action 'none'",
-        hash(&script),
-        hash(&style)
+        policy_hash(&script),
+        policy_hash(&style)
     );
     let title = match &page.machine {
         Some(machine) => format!("{} on {machine} - Twill", page.name),
@@ -71,6 +71,7 @@ fn lines(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
-fn hash(text: &str) -> String {
+/// A script or a style sheet as a Content-Security-Policy names it: `sha256-…`. `text` has Unix line ends.
+pub fn policy_hash(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
 }

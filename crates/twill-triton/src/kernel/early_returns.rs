@@ -1,7 +1,8 @@
 //! Brings a function with early returns to one block: each becomes an operation that ends the program if its condition holds.
 //!
 //! `cf.cond_br` to a block that only returns becomes [`RETURN_IF`] or [`RETURN_UNLESS`], and the other block follows. So does an
-//! `scf.if` without results and without another way, after which the function returns: what is in it follows.
+//! `scf.if` without results and without another way, after which the function returns: what is in it follows. Where both blocks do
+//! something before they return, they are the two ways of an `scf.if`, which if-conversion brings to one.
 
 use crate::mlir::{BlockId, Module, OperationId};
 
@@ -46,7 +47,7 @@ fn take_next_block(module: &mut Module, function: OperationId) -> bool {
             let (name, next) = match (only_returns(module, then), only_returns(module, otherwise)) {
                 (true, _) => (RETURN_IF, otherwise),
                 (_, true) => (RETURN_UNLESS, then),
-                _ => return false,
+                _ => return returns_to_if(module, function, entry),
             };
             if !is_joined_once(module, function, next) {
                 return false;
@@ -56,6 +57,32 @@ fn take_next_block(module: &mut Module, function: OperationId) -> bool {
             true
         }
         ("tt.return", ..) => take_branch(module, entry),
+        _ => false,
+    }
+}
+
+/// Has a block end with a return: the branches that it ends with become `scf.if`. False where they lead elsewhere.
+fn returns_to_if(module: &mut Module, function: OperationId, block: BlockId) -> bool {
+    let Some(last) = module.terminator(block) else { return false };
+    let operation = module.operation(last);
+    match (operation.name.as_str(), operation.successors.as_slice(), operation.operands.len()) {
+        ("tt.return", ..) => true,
+        ("cf.br", [next], 0) if is_joined_once(module, function, *next) => {
+            let next = *next;
+            module.remove(last);
+            module.append_operations(block, next);
+            returns_to_if(module, function, block)
+        }
+        ("cf.cond_br", [then, otherwise], 1) => {
+            let ways = [*then, *otherwise];
+            let may = ways
+                .into_iter()
+                .all(|way| is_joined_once(module, function, way) && returns_to_if(module, function, way));
+            if may {
+                module.branch_to_if(last);
+            }
+            may
+        }
         _ => false,
     }
 }

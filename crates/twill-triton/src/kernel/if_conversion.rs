@@ -8,6 +8,9 @@
 use crate::mlir::{Attribute, BlockId, Module, NewOperation, OperationId, Type, ValueId};
 use crate::operations::{is_hint, is_pure};
 
+/// Marks a parameter of a kernel that must not be 0: tiles are divided by it whether a branch is taken or not.
+pub const NOT_ZERO: &str = "twill.not_zero";
+
 /// The module with the branches of a function converted that can be.
 pub(crate) fn if_converted(mut module: Module, function: OperationId) -> Module {
     let branches: Vec<OperationId> =
@@ -15,8 +18,11 @@ pub(crate) fn if_converted(mut module: Module, function: OperationId) -> Module 
     let mut changed = false;
     // Inner ones first.
     for id in branches.into_iter().rev() {
-        if module.position(id).is_some() && is_convertible(&module, id) && is_in_the_way(&module, function, id) {
-            convert(&mut module, id);
+        if module.position(id).is_some()
+            && is_convertible(&module, function, id)
+            && is_in_the_way(&module, function, id)
+        {
+            convert(&mut module, function, id);
             changed = true;
         }
     }
@@ -49,22 +55,28 @@ fn is_memory(name: &str) -> bool {
 }
 
 /// Whether all that it does may be done in any case, or under a mask.
-fn is_convertible(module: &Module, id: OperationId) -> bool {
-    let is_number =
-        |v: &ValueId| !matches!(module.type_of(*v).element(), Type::Pointer { .. } | Type::TensorDescriptor(_));
+fn is_convertible(module: &Module, function: OperationId, id: OperationId) -> bool {
+    // Outside of loops a branch that chooses an address is executed as it stands, so that it hides nothing of the address.
+    let is_in_loop = module.parent(id).is_some_and(|parent| module.operation(parent).name == "scf.for");
+    let is_number = |v: &ValueId| match module.type_of(*v).element() {
+        Type::Pointer { .. } => is_in_loop,
+        kind => !matches!(kind, Type::TensorDescriptor(_)),
+    };
     let blocks = module.operation(id).regions.iter().flat_map(|region| &module.region(*region).blocks);
     let mut inner = blocks.flat_map(|block| &module.block(*block).operations);
-    module.operation(id).results.iter().all(is_number) && inner.all(|inner| may_be_done(module, *inner))
+    module.operation(id).results.iter().all(is_number) && inner.all(|inner| may_be_done(module, function, *inner))
 }
 
-fn may_be_done(module: &Module, id: OperationId) -> bool {
+fn may_be_done(module: &Module, function: OperationId, id: OperationId) -> bool {
     let operation = module.operation(id);
     let name = operation.name.as_str();
     // A division by 0 is nowhere defined.
     let divides = ["arith.divsi", "arith.divui", "arith.remsi", "arith.remui"].contains(&name);
-    let divisor = || operation.operands.get(1).and_then(|v| module.integer_constant(*v)).unwrap_or(0);
     let is_tile = || operation.operands.iter().any(|v| module.type_of(*v).is_tensor());
-    if divides && is_tile() && divisor() == 0 || operation.attributes.get("isVolatile").is_some() {
+    let is_some = |v: ValueId| is_not_zero(module, v) || argument(module, function, v).is_some();
+    if divides && is_tile() && !operation.operands.get(1).is_some_and(|v| is_some(*v))
+        || operation.attributes.get("isVolatile").is_some()
+    {
         return false;
     }
     if name == "tt.atomic_rmw" {
@@ -82,7 +94,24 @@ fn may_be_iterated(module: &Module, id: OperationId) -> bool {
     module.walk(id).all(|inner| !matches!(module.operation(inner).name.as_str(), "scf.while" | "tt.return"))
 }
 
-fn convert(module: &mut Module, id: OperationId) {
+fn is_not_zero(module: &Module, value: ValueId) -> bool {
+    module.integer_constant(value).is_some_and(|number| number != 0)
+}
+
+/// The parameter of the kernel that a value has in all its elements, by its index.
+fn argument(module: &Module, function: OperationId, mut value: ValueId) -> Option<usize> {
+    while let Some(id) = module.defining_operation(value) {
+        let operation = module.operation(id);
+        let repeats = ["tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "arith.extsi"];
+        if !repeats.contains(&operation.name.as_str()) {
+            return None;
+        }
+        value = *operation.operands.first()?;
+    }
+    module.arguments(function).iter().position(|argument| *argument == value)
+}
+
+fn convert(module: &mut Module, function: OperationId, id: OperationId) {
     let Some(condition) = module.operation(id).operands.first().copied() else { return };
     let blocks: Vec<Option<BlockId>> =
         module.operation(id).regions.iter().map(|region| module.region(*region).blocks.first().copied()).collect();
@@ -106,7 +135,9 @@ fn convert(module: &mut Module, id: OperationId) {
                 "tt.store" | "tt.atomic_rmw" => mask(module, inner, 2, predicate),
                 "tt.descriptor_store" => move_away(module, inner, predicate),
                 "scf.for" => bound(module, inner, predicate),
-                "arith.divsi" | "arith.divui" | "arith.remsi" | "arith.remui" => guard(module, inner, predicate),
+                "arith.divsi" | "arith.divui" | "arith.remsi" | "arith.remui" => {
+                    guard(module, function, inner, predicate)
+                }
                 _ => {}
             }
         }
@@ -176,11 +207,18 @@ fn bound(module: &mut Module, id: OperationId, predicate: ValueId) {
 }
 
 /// A division of numbers by 1 where the predicate does not hold.
-fn guard(module: &mut Module, id: OperationId, predicate: ValueId) {
+fn guard(module: &mut Module, function: OperationId, id: OperationId, predicate: ValueId) {
     let mut operands = module.operation(id).operands.clone();
     let Some(divisor) = operands.get(1).copied() else { return };
     let kind = module.type_of(divisor).clone();
-    if kind.is_tensor() || module.integer_constant(divisor).is_some_and(|number| number != 0) {
+    if is_not_zero(module, divisor) {
+        return;
+    }
+    if kind.is_tensor() {
+        // What is known of a remainder by a parameter is worth more than launches on 0.
+        if let Some(index) = argument(module, function, divisor) {
+            module.set_argument_attribute(function, index, NOT_ZERO, 1);
+        }
         return;
     }
     let one = integer(module, id, 1, &kind);

@@ -2,12 +2,14 @@
 //!
 //! Kernels go through a head's dimension, or a tile's columns, in parts; their number is a constant of the kernel's.
 
-use crate::mlir::{Attribute, Copies, ForLoop, Module, NewOperation, OperationId, Type};
+use crate::mlir::{Attribute, Copies, ForLoop, Module, NewOperation, OperationId, Type, ValueId};
 
 /// Iterations of a loop that is unrolled, at most.
 const MOST_TRIPS: i128 = 8;
 /// Operations that a kernel's loops are unrolled to, at most.
 const MOST_OPERATIONS: usize = 2000;
+/// Bytes of the tiles that a loop loads once it is unrolled, at most: each has a slot in shared memory at the same time.
+const MOST_LOADED: u64 = 200 * 1024;
 
 /// The module with a function's loops in loops unrolled that run few times.
 pub(crate) fn unrolled(mut module: Module, function: OperationId) -> Module {
@@ -18,7 +20,8 @@ pub(crate) fn unrolled(mut module: Module, function: OperationId) -> Module {
     for id in loops.into_iter().rev() {
         let Some(trips) = module.for_loop(id).and_then(|parts| trips(&module, &parts)) else { continue };
         let size = module.walk(id).count() * trips.len();
-        if size <= left && is_in_loop(&module, id) && is_straight(&module, id) {
+        let fits = loaded(&module, id).saturating_mul(trips.len() as u64) <= MOST_LOADED;
+        if size <= left && fits && is_in_loop(&module, id) && is_straight(&module, id) {
             left -= size;
             unroll(&mut module, id, &trips);
             changed = true;
@@ -36,6 +39,18 @@ fn trips(module: &Module, parts: &ForLoop<'_>) -> Option<Vec<i128>> {
     let (lower, upper, step) = (number(parts.lower)?, number(parts.upper)?, number(parts.step)?);
     let count = upper.checked_sub(lower)?.checked_add(step)?.checked_sub(1)?.checked_div(step)?;
     (step > 0 && (0..=MOST_TRIPS).contains(&count)).then(|| (0..count).map(|k| lower + k * step).collect())
+}
+
+/// Bytes of the tiles of two dimensions and more that an iteration loads.
+fn loaded(module: &Module, id: OperationId) -> u64 {
+    let is_load = |id: &OperationId| matches!(module.operation(*id).name.as_str(), "tt.load" | "tt.descriptor_load");
+    let bytes = |value: &ValueId| {
+        let kind = module.type_of(*value);
+        let shape = kind.known_shape().filter(|shape| shape.len() > 1).unwrap_or_default();
+        let bits = u64::from(kind.element().scalar_bits().unwrap_or(0));
+        if shape.is_empty() { 0 } else { shape.iter().product::<u64>() * bits / 8 }
+    };
+    module.walk(id).filter(is_load).flat_map(|id| &module.operation(id).results).map(bytes).sum()
 }
 
 fn is_in_loop(module: &Module, id: OperationId) -> bool {

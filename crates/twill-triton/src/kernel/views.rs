@@ -8,7 +8,7 @@ use crate::retile_loop::FIRST_ITERATION;
 pub(super) type Mapping = Vec<Option<usize>>;
 
 /// Returns whether the operation of this name is a view.
-pub(super) fn is_view(operation: &str) -> bool {
+pub(crate) fn is_view(operation: &str) -> bool {
     matches!(
         operation,
         "tt.trans"
@@ -32,7 +32,7 @@ pub(super) fn viewed(operation: &Operation) -> Option<usize> {
 }
 
 /// Returns whether the operation of this name gives a tile that is known before the loop.
-pub(super) fn is_constant(operation: &str) -> bool {
+pub(crate) fn is_constant(operation: &str) -> bool {
     matches!(operation, "arith.constant" | "tt.make_range")
 }
 

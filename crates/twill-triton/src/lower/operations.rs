@@ -52,13 +52,17 @@ impl LoopLowering<'_> {
         matches!(op.kind, TileOpKind::Load(_)) && op.operands.is_empty()
     }
 
-    /// Returns whether it writes, or writes where it is told by, a value in registers from an iteration before.
-    fn stores_what_is_carried(&self, op: &TileOperation) -> bool {
+    /// Returns whether it writes, or writes where it is told by, a value in registers from an iteration before; or nothing that the
+    /// loop makes: what is made before it is in the registers of groups that compute.
+    fn stores_what_is_held(&self, op: &TileOperation) -> bool {
         let is_carried = |operand: &Operand| {
             let computed = |value: &ValueId| self.tile_loop.producer(*value).is_some() && !self.is_shared(*value);
             operand.distance > 0 && operand.tiles.iter().any(computed)
         };
-        matches!(op.kind, TileOpKind::Store(_) | TileOpKind::AtomicReduce(_)) && op.operands.iter().any(is_carried)
+        let is_made_here =
+            |operand: &Operand| operand.tiles.iter().any(|value| self.tile_loop.producer(*value).is_some());
+        matches!(op.kind, TileOpKind::Store(_) | TileOpKind::AtomicReduce(_))
+            && (op.operands.iter().any(is_carried) || !op.operands.iter().any(is_made_here))
     }
 
     fn operation(&self, op: &TileOperation, name: String) -> Result<Operation, Error> {
@@ -83,8 +87,8 @@ impl LoopLowering<'_> {
             execution: cost.execution,
             issue_width: cost.issue_width,
             storage,
-            // A carried register value stays on its group, and nobody waits for a store.
-            variable_latency: cost.variable_latency && !self.stores_what_is_carried(op),
+            // A value in registers stays on its group, and nobody waits for a store.
+            variable_latency: cost.variable_latency && !self.stores_what_is_held(op),
             streaming,
             handoff,
             transfer_latency: if streaming { transfer } else { latency },

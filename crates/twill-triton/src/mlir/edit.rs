@@ -68,6 +68,26 @@ impl Module {
         operation.attributes.forget("operandSegmentSizes");
     }
 
+    /// Makes a branch to two blocks, both of which return, an `scf.if` of them before one return.
+    pub(crate) fn branch_to_if(&mut self, id: OperationId) {
+        let operation = self.operation(id);
+        let (ways, block, line, column) =
+            (operation.successors.clone(), operation.block, operation.line, operation.column);
+        self.rename(id, "scf.if");
+        for way in ways {
+            let outer = self.block(way).region;
+            self.regions[outer.index()].blocks.retain(|other| *other != way);
+            let region = self.add_region(id);
+            self.regions[region.index()].blocks.push(way);
+            self.blocks[way.index()].region = region;
+            if let Some(end) = self.terminator(way) {
+                self.rename(end, "scf.yield");
+            }
+        }
+        let end = self.add_operation(block, line, column);
+        "tt.return".clone_into(&mut self.operations[end.index()].name);
+    }
+
     /// Makes a block the only one of its operation's first region.
     pub(crate) fn keep_only(&mut self, id: OperationId, block: BlockId) {
         if let Some(region) = self.operation(id).regions.first().copied() {

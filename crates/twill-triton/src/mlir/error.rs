@@ -229,7 +229,7 @@ pub enum ParseError {
     },
     /// The parser does not know the custom form of an operation.
     #[error(
-        "{place}: the custom form of `{operation}` is not understood here ({reason}); TTIR of Triton 3.6 and the generic form of any operation are"
+        "{place}: the custom form of `{operation}` is not understood here ({reason}); TTIR of Triton 3.6 to 3.9 and the generic form of any operation are"
     )]
     UnknownForm {
         /// The operation, or the token in it that was not understood.

@@ -154,6 +154,7 @@ const POSITIONAL: &[(&str, &[&str])] = &[
     ("tt.atomic_rmw", &["atomic_rmw_op", "sem", "scope"]),
     ("tt.atomic_cas", &["sem", "scope"]),
     ("tt.descriptor_reduce", &["kind"]),
+    ("ttg.barrier", &["addrSpace"]),
 ];
 
 /// The bare words of custom forms that are attributes themselves.

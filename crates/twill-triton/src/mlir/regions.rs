@@ -129,7 +129,9 @@ impl<'text> Parser<'text> {
         };
         self.begin(&format!("`{name}`"), first.line)?;
         self.advance();
-        self.module.operations[id.index()].name.clone_from(&name);
+        // A barrier of all threads, as Triton writes it since 3.7.
+        self.module.operations[id.index()].name =
+            if name == "ttg.barrier" { "gpu.barrier".into() } else { name.clone() };
         let parts = if is_generic {
             self.read_generic(id, &first)?
         } else {

@@ -23,6 +23,7 @@ PROGRAMS = ("programs_x", "programs_y", "programs_z")
 REQUIRED = ("name", "function", "architecture", "parameters", "arguments", "grid", "threads", "shared_memory")
 SOURCES = ("kernel.cu", "twill.cuh")
 OTHER_PRIMITIVES = ("twill_scratch.cuh", "twill_tcgen05.cuh", "twill_cluster.cuh", "twill_wave_sync.cuh")
+INSTALL = "pip install 'twill-gpu[cuda]', or cuda-bindings nvidia-cuda-nvrtc nvidia-cuda-runtime"
 OPTIONS = ("-std=c++17", "-default-device", "--ptxas-options=-v")
 
 Target = collections.namedtuple("Target", "arch")
@@ -100,7 +101,7 @@ def headers():
     for toolkit in (os.environ.get("CUDA_HOME"), "/usr/local/cuda"):
         if toolkit and (Path(toolkit) / "include" / "cuda_fp16.h").is_file():
             return Path(toolkit) / "include"
-    raise ModuleNotFoundError("CUDA's headers are not there: pip install nvidia-cuda-runtime")
+    raise ModuleNotFoundError(f"CUDA's headers are not there: {INSTALL}")
 
 
 def checked(nvrtc, error):
@@ -123,12 +124,12 @@ def build(kernel, sources, inline_barriers=True, anew=False):
 
     `anew`: not from NVRTC's cache, which keeps no log.
     """
-    from cuda.bindings import nvrtc
-
     try:
+        from cuda.bindings import nvrtc
+
         nvrtc.nvrtcVersion()
-    except Exception as error:  # the bindings are there, but not what they are of
-        raise ModuleNotFoundError(f"{error}: pip install nvidia-cuda-nvrtc") from error
+    except Exception as error:  # the bindings are not there, or not what they are of
+        raise ModuleNotFoundError(f"{error}: {INSTALL}") from error
     included = [name for name in sources if name != "kernel.cu"]
     texts, names = [sources[name].encode() for name in included], [name.encode() for name in included]
     error, program = nvrtc.nvrtcCreateProgram(
@@ -146,6 +147,15 @@ def build(kernel, sources, inline_barriers=True, anew=False):
     cubin = text_of(nvrtc, program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
     nvrtc.nvrtcDestroyProgram(program)
     return Compiled(kernel, ptx, cubin, log), None
+
+
+def assembler(kernel):
+    """NVRTC, which assembles too, in words: its version, and whether that is an old one."""
+    from cuda.bindings import nvrtc
+
+    error, *version = nvrtc.nvrtcVersion()
+    checked(nvrtc, error)
+    return machine_code.assembler("NVRTC", version, target(kernel).arch)
 
 
 # ------------------------------------------------------------------------------------------------- machine code
@@ -189,8 +199,8 @@ def tensor_columns(ptx):
     return int(taken[1]) if taken else 0
 
 
-def assemble(folder):
-    """Compiles the kernel of a folder and reports on it."""
+def assemble(folder, listing=None):
+    """Compiles the kernel of a folder and reports on it; writes its machine code as text to a file, where one is named."""
     kernel, sources = read_kernel(folder)
     compiled, _ = build(kernel, sources, anew=True)
     groups, nvdisasm = [], disassembler()
@@ -199,6 +209,8 @@ def assemble(folder):
             file.write(compiled.asm["cubin"])
             file.flush()
             sass = machine_code.disassemble(nvdisasm, file.name)
+        if listing:
+            Path(listing).write_text(sass)
         groups = groups_of(machine_code.Code(sass, kernel["function"]), kernel)
     ptx = compiled.asm["ptx"]
     return machine_code.report_of(
@@ -206,6 +218,7 @@ def assemble(folder):
         ptx,
         compiled.log,
         groups,
+        assembler=assembler(kernel),
         shared_memory=kernel["shared_memory"],
         tensor_memory=tensor_columns(ptx),
         warps=kernel["threads"] // 32,
@@ -217,13 +230,14 @@ def main():
     parser = argparse.ArgumentParser(description="Compiles the kernel of this folder and reports on its machine code.")
     parser.add_argument("folder", nargs="?", default=Path(__file__).parent, help="another folder")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--sass", metavar="FILE", help="write the machine code as text, for twill lint")
     parser.add_argument("--cubin", metavar="FILE", help="write the machine code, for loaders that compile nothing")
     arguments = parser.parse_args()
     try:
         if arguments.cubin:
             Path(arguments.cubin).write_bytes(build(*read_kernel(arguments.folder))[0].asm["cubin"])
             return
-        report = assemble(arguments.folder)
+        report = assemble(arguments.folder, arguments.sass)
     except KernelError as error:
         sys.exit(f"{error}")
     if arguments.json:

@@ -1,17 +1,17 @@
 """Compiles the kernel of this folder to machine code and says what became of its schedule.
 
-Needs Triton 3.6, but no GPU and no torch.
+Needs Triton 3.6 to 3.9, but no GPU and no torch.
 
-    python assemble.py [--json] [--bare]
+    python assemble.py [--json] [--bare] [--sass FILE]
 
-`--json` prints the report as JSON, `--bare` leaves the barriers to Gluon. Exit status 0 if it
+`--json` prints the report as JSON, `--bare` leaves the barriers to Gluon, `--sass` writes the machine code as text. Exit status 0 if it
 compiled, whatever was found; 1 if not.
 """
 
 import argparse
+import hashlib
 import importlib.util
 import json
-import os
 import re
 import subprocess
 import sys
@@ -20,10 +20,11 @@ from pathlib import Path
 
 import triton
 from triton.backends.compiler import GPUTarget
-from triton.backends.nvidia.compiler import get_ptxas
-from triton.compiler.compiler import make_backend
+from triton._C.libtriton import get_cache_invalidating_env_vars, ir
+from triton.compiler.compiler import CompiledKernel, make_backend
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon._runtime import GluonASTSource
+from triton.runtime.cache import get_cache_key, get_cache_manager
 
 GLUON_BARRIERS = -1
 PROGRAMS = ("programs_x", "programs_y", "programs_z")
@@ -38,7 +39,7 @@ def next_to(name):
     return module
 
 
-machine_code = next_to("machine_code")
+machine_code, ptxas = next_to("machine_code"), next_to("ptxas")
 KernelError = machine_code.KernelError
 
 
@@ -158,18 +159,28 @@ def place_barriers(build, hint=GLUON_BARRIERS):
 
 # ------------------------------------------------------------------------------------------------- compiling
 def options_of(kernel):
-    """Triton's options. Where several CTAs share a multiprocessor, each has a part of its registers."""
-    return {"num_warps": kernel["num_warps"], "maxnreg": kernel.get("entry_registers")}
+    """Triton's options. Where several CTAs share a multiprocessor, each has a part of its registers.
+
+    Multiplies and adds are contracted as by default, of which Triton 3.9 warns where it is not told.
+    """
+    return {
+        "num_warps": kernel["num_warps"],
+        "maxnreg": kernel.get("entry_registers"),
+        "launch_pdl": kernel.get("dependent_launch", False),
+        "enable_fp_fusion": triton.knobs.language.default_fp_fusion,
+    }
 
 
-def to_ptx(kernel, function, barriers_at):
-    """PTX and Triton's metadata: the stages of `triton.compile` up to there, without its cache."""
-    from triton._C.libtriton import ir
-
-    text = source(kernel, function, barriers_at)
+def parsed_options(kernel, text):
+    """Triton's back end, and its options."""
     backend = make_backend(target(kernel))
-    options = backend.parse_options({**options_of(kernel), **text.parse_options()})
-    context, stages, metadata = ir.context(), {}, {}
+    return backend, backend.parse_options({**options_of(kernel), **text.parse_options()})
+
+
+def lowered(kernel, text, metadata):
+    """The stages of `triton.compile` up to PTX, without its cache: the name and the module of each. It adds to the metadata."""
+    backend, options = parsed_options(kernel, text)
+    context, stages = ir.context(), {}
     ir.load_dialects(context)
     backend.load_dialects(context)
     backend.add_stages(stages, options, text.language)
@@ -178,29 +189,69 @@ def to_ptx(kernel, function, barriers_at):
     )
     for name in ("ttgir", "llir", "ptx"):
         module = stages[name](module, metadata)
-    return module, metadata
+        yield name, module
 
 
-def to_cubin(ptx, architecture):
-    """Machine code as text, and what ptxas said; with the flags that Triton gives it."""
-    ptxas = get_ptxas(int(re.search(r"\d+", architecture)[0])).path
+def to_ptx(kernel, function, barriers_at):
+    """PTX and Triton's metadata."""
+    metadata = {}
+    *_, (_, ptx) = lowered(kernel, source(kernel, function, barriers_at), metadata)
+    return ptx, metadata
+
+
+def assembled_by(chosen, ptx, options, architecture):
+    """Machine code, and what ptxas said."""
     with tempfile.TemporaryDirectory() as folder:
-        text, cubin = os.path.join(folder, "kernel.ptx"), os.path.join(folder, "kernel.cubin")
-        Path(text).write_text(ptx)
-        command = [ptxas, "-lineinfo", "-v", f"--gpu-name={architecture}", text, "-o", cubin]
-        assembled = subprocess.run(command, capture_output=True, text=True)
-        log = assembled.stdout + assembled.stderr
-        if assembled.returncode != 0:
-            raise KernelError(f"ptxas refused the kernel ({assembled.returncode}):\n{log}")
-        return machine_code.disassemble(triton.knobs.nvidia.nvdisasm.path, cubin), log
+        text, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        text.write_text(ptx)
+        command = [chosen.path, *ptxas.flags(chosen, options, architecture), str(text), "-o", str(cubin)]
+        run = subprocess.run(command, capture_output=True, text=True)
+        log = run.stdout + run.stderr
+        if run.returncode != 0:
+            raise KernelError(f"ptxas refused the kernel ({run.returncode}):\n{log}")
+        return cubin.read_bytes(), log
+
+
+def compile_with(chosen, kernel, text):
+    """As `triton.compile`, with another ptxas than Triton's. Triton's cache keeps it under a key with the version."""
+    backend, options = parsed_options(kernel, text)
+    variables = get_cache_invalidating_env_vars()
+    key = f"{get_cache_key(text, backend, options, env_vars=variables)}-{machine_code.named('ptxas', chosen.version)}"
+    digest = hashlib.sha256(key.encode()).hexdigest()
+    cache, name = get_cache_manager(digest), text.name[:150]
+    files = cache.get_group(f"{name}.json") or {}
+    if f"{name}.json" in files and not triton.knobs.compilation.always_compile:
+        return CompiledKernel(text, files, digest)
+    metadata = {"hash": digest, "target": target(kernel), **vars(options), **variables, "triton_version": triton.__version__}
+    for stage, module in lowered(kernel, text, metadata):
+        files[f"{name}.{stage}"] = cache.put(module, f"{name}.{stage}")
+    cubin, _ = assembled_by(chosen, module, options, kernel["architecture"])
+    files[f"{name}.cubin"] = cache.put(cubin, f"{name}.cubin")
+    files[f"{name}.json"] = cache.put(json.dumps(metadata, default=vars), f"{name}.json", binary=False)
+    cache.put_group(f"{name}.json", files)
+    return CompiledKernel(text, files, digest)
+
+
+def chosen_ptxas(kernel):
+    """The ptxas of this kernel."""
+    return ptxas.chosen(target(kernel).arch, machine_code.is_sound)
+
+
+def assembler(kernel):
+    """The same in words: its version, and whether that is an old one."""
+    return machine_code.assembler("ptxas", chosen_ptxas(kernel).version, target(kernel).arch)
 
 
 def build(kernel, function, inline_barriers=True):
     """The kernel as Triton compiles it, and the BARRIERS_AT that its function takes after its other arguments."""
+    chosen = chosen_ptxas(kernel)
 
     def attempt(barriers_at):
         text = source(kernel, function, barriers_at)
-        compiled = triton.compile(text, target=target(kernel), options=options_of(kernel))
+        if chosen.is_tritons:
+            compiled = triton.compile(text, target=target(kernel), options=options_of(kernel))
+        else:
+            compiled = compile_with(chosen, kernel, text)
         return compiled, compiled.asm["ptx"]
 
     if inline_barriers:
@@ -209,8 +260,8 @@ def build(kernel, function, inline_barriers=True):
 
 
 # ------------------------------------------------------------------------------------------------- the report
-def assemble(folder, bare=False):
-    """Compiles the kernel of a folder and reports on it."""
+def assemble(folder, bare=False, listing=None):
+    """Compiles the kernel of a folder and reports on it; writes its machine code as text to a file, where one is named."""
     kernel, function = read_kernel(folder)
 
     def attempt(barriers_at):
@@ -221,13 +272,21 @@ def assemble(folder, bare=False):
         (ptx, metadata), at = attempt(GLUON_BARRIERS)[0], GLUON_BARRIERS
     else:
         (ptx, metadata), at = place_barriers(attempt, kernel["barriers_at"])
-    sass, log = to_cubin(ptx, kernel["architecture"])
+    _, options = parsed_options(kernel, source(kernel, function, at))
+    cubin, log = assembled_by(chosen_ptxas(kernel), ptx, options, kernel["architecture"])
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        sass = machine_code.disassemble(triton.knobs.nvidia.nvdisasm.path, file.name)
+    if listing:
+        Path(listing).write_text(sass)
 
     return machine_code.report_of(
         kernel,
         ptx,
         log,
         machine_code.describe_groups(machine_code.Code(sass, metadata["name"]), kernel),
+        assembler=assembler(kernel),
         shared_memory=metadata["shared"],
         tensor_memory=metadata.get("tmem_size") or 0,
         warps=metadata.get("num_warps", kernel["num_warps"]),
@@ -239,10 +298,11 @@ def main():
     parser = argparse.ArgumentParser(description="Compiles the kernel of this folder and reports on its machine code.")
     parser.add_argument("folder", nargs="?", default=Path(__file__).parent, help="another folder")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--sass", metavar="FILE", help="write the machine code as text, for twill lint")
     parser.add_argument("--bare", action="store_true", help="leave the barriers to Gluon")
     arguments = parser.parse_args()
     try:
-        report = assemble(arguments.folder, arguments.bare)
+        report = assemble(arguments.folder, arguments.bare, arguments.sass)
     except KernelError as error:
         sys.exit(f"{error}")
     except Exception as error:

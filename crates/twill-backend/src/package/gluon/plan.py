@@ -1,8 +1,9 @@
 """Launches of which everything was checked before: what is left open are addresses, and numbers.
 
-In each launch Triton 3.6 makes the tensor maps of descriptors anew, in Python. Here they are remembered by address, and
-the function that Triton's own Python calls in the end is called directly. Where that cannot be, Triton launches: with
-hooks that want to know of launches, with scratch memory, and with a driver that is not Triton's own.
+In each launch Triton makes the tensor maps of descriptors anew, in Python. Here they are remembered by address, and the
+function that Triton's own Python calls in the end is called directly. Where that cannot be, Triton launches: with hooks
+that want to know of launches, with scratch memory, and with a driver that is not Triton's own. The function of Triton 3.6
+is compiled for each kernel and takes its arguments one by one; that of 3.7 to 3.9 takes a list.
 """
 
 import inspect
@@ -31,7 +32,7 @@ class Descriptor:
     """A tensor descriptor, as Triton's launcher wants it, of what was checked before: an address, but no tensor."""
 
     __slots__ = ("address", "tile", "shape", "strides", "block_shape", "layout")
-    padding = "zero"
+    padding, round_f32_to_tf32 = "zero", False
 
     def __init__(self, address, tile):
         self.address, self.tile = address, tile
@@ -58,7 +59,10 @@ class TensorMaps(dict):
     def __missing__(self, address):
         if len(self) >= REMEMBERED:
             self.clear()
-        made = self[address] = driver.active.utils.fill_tma_descriptor(address, *self.rest)
+        utils = driver.active.utils
+        # Its name since Triton 3.7, and before.
+        fill = getattr(utils, "fill_tma_descriptor_tiled", None) or utils.fill_tma_descriptor
+        made = self[address] = fill(address, *self.rest)
         return made
 
 
@@ -71,7 +75,7 @@ class Plan:
     changing: by position among them, which of the varying values goes there.
     """
 
-    __slots__ = ("cuda", "index", "runner", "template", "changing", "direct", "flat", "values", "maps")
+    __slots__ = ("cuda", "index", "runner", "template", "changing", "direct", "takes_list", "head", "flat", "values", "maps")
 
     def __init__(self, cuda, index, compiled, ctas, template, changing):
         self.cuda, self.index, self.template, self.changing = cuda, index, template, changing
@@ -92,13 +96,16 @@ class Plan:
         if self.direct is None or is_hooked(knobs.runtime):
             self.runner(*self._arguments(varying))
             return
-        arguments = self.flat.copy()
-        arguments[STREAM] = driver.active.get_current_stream(self.index)
+        head, arguments = self.head.copy(), self.flat.copy()
+        head[STREAM] = driver.active.get_current_stream(self.index)
         for position, which in self.values:
             arguments[position] = varying[which]
         for position, which, maps in self.maps:
             arguments[position] = maps[varying[which]]
-        self.direct(*arguments)
+        if self.takes_list:
+            self.direct(*head, arguments)
+        else:
+            self.direct(*head, *arguments)
 
     def _arguments(self, varying):
         """Those of the Gluon function, as Triton takes them."""
@@ -115,10 +122,14 @@ class Plan:
         self.direct = launched_by(launcher, getattr(compiled, "metadata", None), sum(described))
         if self.direct is None:
             return
-        flags = launcher.launch_cooperative_grid, launcher.launch_pdl
+        begin = [ctas, 1, 1, 0, compiled.function, launcher.launch_cooperative_grid, launcher.launch_pdl]
         # Without scratch memory, and with nothing to tell to hooks.
-        self.flat = [ctas, 1, 1, 0, compiled.function, *flags, None, None, compiled.packed_metadata, None, None, None]
-        self.values, self.maps, metadata = [], [], iter(compiled.metadata.tensordesc_meta or ())
+        self.takes_list = hasattr(launcher, "arg_annotations")
+        if self.takes_list:
+            self.head = [*begin, compiled.packed_metadata, *[None] * 5, launcher.arg_annotations, launcher.kernel_signature]
+        else:
+            self.head = [*begin, None, None, compiled.packed_metadata, *[None] * 3]
+        self.flat, self.values, self.maps, metadata = [], [], [], iter(compiled.metadata.tensordesc_meta or ())
         for position, argument in enumerate(self.template):
             which, end = self.changing.get(position), len(self.flat)
             if not described[position]:
@@ -136,6 +147,9 @@ class Plan:
 def launched_by(launcher, metadata, descriptors):
     """The function that Triton's launcher calls in the end; None where it does more than make that many descriptors."""
     if type(launcher) is not CudaLauncher or launcher.global_scratch_size or launcher.profile_scratch_size:
+        return None
+    # With Triton's sanitizer of global memory a kernel takes more arguments.
+    if getattr(launcher, "gsan_enabled", False):
         return None
     if not descriptors:
         return launcher.launch

@@ -2,7 +2,7 @@
 
     python test_kernel.py
 
-Skipped without Triton 3.6; a GPU is not needed.
+Skipped without Triton; a GPU is not needed.
 """
 
 import importlib.util

@@ -2,7 +2,7 @@
 
     python test_kernel.py
 
-Compiling needs Triton 3.6, running torch and a GPU of the kernel's architecture; what cannot be done is skipped.
+Compiling needs Triton, running torch and a GPU of the kernel's architecture; what cannot be done is skipped.
 """
 
 import importlib.util

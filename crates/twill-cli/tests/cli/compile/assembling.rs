@@ -15,20 +15,25 @@ fn python(place: &TempDir, script: &str) -> String {
 fn report(registers: u32, spills: u32) -> String {
     let finding = if spills > 0 { r#"{"kind": "spilled", "message": "somewhere"}"# } else { "" };
     format!(
-        r#"echo '{{"registers": {registers}, "spill_stores": {spills}, "spill_loads": {spills}, "shared_memory": 98304, "barriers_at": 98000, "findings": [{finding}], "more": 1}}'"#
+        r#"echo '{{"registers": {registers}, "spill_stores": {spills}, "spill_loads": {spills}, "shared_memory": 98304, "barriers_at": 98000, "assembler": "ptxas 13.4.59", "findings": [{finding}], "more": 1}}'"#
     )
 }
 
 #[test]
 fn what_the_assembler_finds_is_written_down() {
     let place = tempfile::tempdir().unwrap();
-    let python = python(&place, &format!("test \"$*\" = '-B assemble.py --json' || exit 7\n{}", report(168, 0)));
+    let python = python(
+        &place,
+        &format!("test \"$*\" = '-B assemble.py --json --sass kernel.sass' || exit 7\n{}", report(168, 0)),
+    );
     let output = compile(&place, &[&example("gemm_tma"), "--python", &python]);
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
     let said = stdout(&output);
     assert!(said.contains("machine code: 168 registers a thread at entry, no spills, 98,304 bytes"), "{said}");
+    assert!(said.contains("\nassembled by ptxas 13.4.59\n"), "{said}");
     let json = kernel_json(&place);
     assert_eq!((&json["barriers_at"], &json["assembly"]["registers"]), (&98000.into(), &168.into()));
+    assert_eq!(json["assembly"]["assembler"], "ptxas 13.4.59");
     assert_entries(&place, &["kernel", "python3"]);
 }
 
@@ -50,8 +55,10 @@ fn multiplying(place: &TempDir, counts: &[u32]) -> String {
     for (number, count) in (1..).zip(counts) {
         fs::write(place.path().join(format!("report.{number}")), one(*count)).unwrap();
     }
-    let count = "n=$(cat ../count 2>/dev/null || echo 0); n=$((n+1)); echo $n > ../count";
-    python(place, &format!("{count}\ncp schedule.json ../schedule.$n\ncat ../report.$n"))
+    // Those that are assembled side by side have folders `.0`, `.1` and so on in that of the first.
+    let side = "folder=$(basename \"$PWD\"); case $folder in .[0-9]) n=$((${folder#.}+2)); up=../..;;";
+    let first = "*) up=..; n=$(cat ../count 2>/dev/null || echo 0); n=$((n+1)); echo $n > ../count;; esac";
+    python(place, &format!("{side} {first}\ncp schedule.json $up/schedule.$n\ncat $up/report.$n"))
 }
 
 #[test]
@@ -65,6 +72,7 @@ fn of_several_candidates_the_one_is_kept_whose_machine_code_takes_fewest_cycles(
     let read = |name: &str| fs::read_to_string(place.path().join(name)).unwrap();
     assert_ne!(read("schedule.1"), read("schedule.2"));
     assert_eq!(read("kernel/schedule.json"), read("schedule.2"));
+    assert!(!place.path().join("kernel/.0").exists());
     // 64 cycles each, and the ways to the tensor core and back.
     let sass = kernel_json(&place)["simulated"]["sass"][0].as_u64().unwrap();
     assert!((30 * 64..30 * 64 + 100).contains(&sass), "{sass}");
@@ -206,6 +214,7 @@ fn a_schedule_that_spills_is_made_again_with_fewer_registers_and_the_best_is_kep
                 "--attempts=2",
                 "--persistent=off",
                 "--mma-batches=off",
+                "--work-limit=300000",
             ],
         );
         let notes = stderr(&output);
@@ -219,8 +228,17 @@ fn a_schedule_that_spills_is_made_again_with_fewer_registers_and_the_best_is_kep
     }
     let place = tempfile::tempdir().unwrap();
     let python = spilling(&place, 8, 8);
-    let output =
-        compile(&place, &[&example("attention_backward"), "--python", &python, "--attempts=1", "--mma-batches=off"]);
+    let output = compile(
+        &place,
+        &[
+            &example("attention_backward"),
+            "--python",
+            &python,
+            "--attempts=1",
+            "--mma-batches=off",
+            "--work-limit=300000",
+        ],
+    );
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
     assert!(stdout(&output).contains("  spilled: somewhere\n"), "{}", stdout(&output));
 }

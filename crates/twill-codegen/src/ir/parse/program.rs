@@ -13,6 +13,7 @@ impl Reader<'_> {
             let keyword = self.word()?;
             match keyword {
                 "parameter" => program.parameters.push(self.parameter()?),
+                "dependent_launch" => program.dependent_launch = true,
                 "loop" => program.loops.push(self.loop_of_program()?),
                 "descriptor" => {
                     let descriptor = self.descriptor(program.descriptors.len())?;
@@ -61,6 +62,9 @@ impl Reader<'_> {
                 other => return Err(self.unknown("part of a warp program", other)),
             }
         }
+        // Loops that a group has no part in are not written.
+        let loops = program.loops.len();
+        program.groups.iter_mut().for_each(|group| group.trips.resize(loops.max(group.trips.len()), None));
         let timestamps = program.timestamps();
         if let Some(trace) = &mut program.trace {
             trace.timestamps = timestamps;
@@ -71,10 +75,12 @@ impl Reader<'_> {
     pub(super) fn parameter(&mut self) -> Read<Parameter> {
         let name = self.word()?.to_owned();
         self.expect(":")?;
-        let mut parameter = Parameter { name, kind: self.element()?, divisible_by_16: false, at_least: None };
+        let kind = self.element()?;
+        let mut parameter = Parameter { name, kind, divisible_by_16: false, at_least: None, not_zero: false };
         self.attributes(|reader, name| {
             match name {
                 "divisible_by_16" => parameter.divisible_by_16 = true,
+                "not_zero" => parameter.not_zero = true,
                 "at_least" => parameter.at_least = Some(reader.number()?),
                 other => return Err(reader.unknown("attribute of a parameter", other)),
             }

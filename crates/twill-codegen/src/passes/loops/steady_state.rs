@@ -56,9 +56,9 @@ impl LoopBuilder<'_, '_> {
             let value = Expression::zeros(&variable.shape, &variable.element);
             Node::Op(Op::Let { to, value }, Note::default())
         }));
-        // Results are in flight before an iteration where they are after it.
-        let already = in_flight(&nodes);
-        let results = in_flight(&body).into_iter().filter(|(v, is)| *is && already.get(v) != Some(&true));
+        // Results are in flight before an iteration where they are after it; what an iteration makes anew is nothing before.
+        let before_it = in_flight(&nodes);
+        let results = in_flight(&body).into_iter().filter(|(v, is)| *is && before_it.get(v) == Some(&false));
         nodes.extend(results.map(|(v, _)| Node::Op(Op::WgmmaInit(v), Note::default())));
         nodes.push(Node::PipelinedLoop { index: self.index, first: warp.first, body });
         self.renumber(|it| match it {
@@ -93,6 +93,9 @@ impl LoopBuilder<'_, '_> {
             self.reader.group.out.clear();
             let begun = self.newest();
             self.steps(&warp.steady)?;
+            if self.reader.lowering.options.shares.completed_iterations {
+                self.wgmma_wait_all();
+            }
             for (number, latest) in begun {
                 self.reader.advance_to(number, shifted(latest, 1))?;
             }

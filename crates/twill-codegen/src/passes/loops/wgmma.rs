@@ -52,8 +52,12 @@ impl LoopBuilder<'_, '_> {
             let bits = self.reader.lowering.loops[index].mma_bits(self.reader.lowering.module, op);
             let form = Form::Accumulator { columns: region.extents[1], bits };
             // What is carried around the loop, or made otherwise, is held in another way.
+            // What an MMA is still adding to, and something else reads, stays as it is: this one adds to a copy.
+            let is_read = self.reader.lowering.module.uses(*accumulator).len() > 1;
+            let runs = |v: VariableId| self.reader.group.in_flight.iter().any(|f| f.result == v);
+            let has_form = |v: VariableId| self.reader.group.variables[v.index()].form == form;
             Some(match value.kind {
-                ExpressionKind::Variable(v) if self.reader.group.variables[v.index()].form == form => v,
+                ExpressionKind::Variable(v) if has_form(v) && !(is_read && runs(v)) => v,
                 kind => {
                     // Threads read it, so it must be there.
                     if let ExpressionKind::Variable(v) = kind

@@ -15,7 +15,7 @@ pub fn run(arguments: &Arguments, script: &str, section: &str, words: &[&str]) -
         .args(words)
         .arg("--json")
         .arg(figures)
-        .env("TWILL", target.join("release").join("twill"))
+        .env("TWILL_COMMAND", target.join("release").join("twill"))
         .current_dir(&arguments.root)
         .status()
         .map_err(|e| format!("{}: {e}", python.display()))?;

@@ -60,6 +60,10 @@ impl Encoding<'_, '_> {
         }
         self.steps = steps;
         for v in affected {
+            let (low, high) = self.range(v);
+            if self.paced.is_over_after(256 * (high - low + 1) as u64) {
+                break;
+            }
             match counted {
                 Counted::Storage => self.add_life(v, &mut counts),
                 Counted::Resource(resource) => {

@@ -29,6 +29,9 @@ impl Encoding<'_, '_> {
         for begin in (first..last).step_by(stride as usize) {
             for end in (begin + 1..=last).step_by(stride as usize) {
                 let length = end - begin;
+                if self.paced.is_over_after(16 * users.len() as u64) {
+                    return;
+                }
                 let inside = users.iter().filter_map(|&(v, used)| {
                     let (low, high) = self.range(v);
                     let (from, to) = ((begin - used.offset).max(low), (end - used.steps - used.offset).min(high));

@@ -229,6 +229,9 @@ impl Encoding<'_, '_> {
     /// Usage and levels are at most `most` in every slot.
     fn cap(&mut self, counts: &Counts, most: i64, levels: &[(Lit, i64)]) {
         for (&slot, terms) in &counts.moving {
+            if self.paced.is_over_after(32 * terms.len() as u64) {
+                return;
+            }
             let terms = terms.iter().chain(levels).copied().collect();
             self.at_most(terms, most.saturating_sub(counts.base[slot]));
         }

@@ -7,6 +7,7 @@
 use super::super::FormatError;
 use super::Names;
 use super::text::{Source, shown};
+use crate::names::legible;
 use crate::{Dataflow, DataflowDependence, DataflowOperation, DataflowResource, OpId, ResourceUse, UnitId};
 
 /// A word and where it stands.
@@ -95,12 +96,12 @@ impl<'a> Circuit<'a> {
         names.sort_unstable_by_key(|&(_, index)| index);
         let operation = |(name, _): (&str, usize)| {
             let uses = vec![ResourceUse { resource: UnitId::new(0), offset: 0, steps: 1, amount: 1 }];
-            DataflowOperation { name: name.to_owned(), latency: 1, uses, storage: 1 }
+            DataflowOperation { name: legible(name), latency: 1, uses, storage: 1 }
         };
         let operations = names.into_iter().map(operation).collect();
         let name = self.model.filter(|name| !name.is_empty() && *name != "top").unwrap_or(stem);
         let gates = vec![DataflowResource { name: "gate".into(), limit: None }];
-        Dataflow::new(name, operations, dependences, gates).map_err(|error| self.source.graph(error))
+        Dataflow::new(legible(name), operations, dependences, gates).map_err(|error| self.source.graph(error))
     }
 }
 

@@ -10,6 +10,7 @@
 use super::super::FormatError;
 use super::Names;
 use super::text::{Lexicon, Source, Token, Tokens};
+use crate::names::legible;
 use crate::{Dataflow, DataflowDependence, DataflowOperation, DataflowResource, OpId, ResourceUse, UnitId};
 
 const LEXICON: Lexicon = Lexicon { word: |c| c == '.', slashes: true, hashes: true };
@@ -95,7 +96,8 @@ impl<'a> Body<'a> {
         let dependences: Result<Vec<_>, FormatError> = self.edges.iter().map(dependence).collect();
         let dependences = dependences?;
         let resources = ["multiplier", "alu"].map(|name| DataflowResource { name: name.into(), limit: None });
-        Dataflow::new(name, self.operations, dependences, resources.into()).map_err(|error| source.graph(error))
+        Dataflow::new(legible(name), self.operations, dependences, resources.into())
+            .map_err(|error| source.graph(error))
     }
 }
 
@@ -103,7 +105,7 @@ fn operation(name: &str, kind: &str) -> DataflowOperation {
     let multiplies = ["mul", "div"].iter().any(|k| kind.eq_ignore_ascii_case(k));
     let (unit, steps) = if multiplies { (0, 2) } else { (1, 1) };
     let uses = vec![ResourceUse { resource: UnitId::new(unit), offset: 0, steps, amount: 1 }];
-    DataflowOperation { name: name.to_owned(), latency: steps, uses, storage: 1 }
+    DataflowOperation { name: legible(name), latency: steps, uses, storage: 1 }
 }
 
 /// Any number of `[key = value, …]`; the label among them.

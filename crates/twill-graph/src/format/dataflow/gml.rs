@@ -8,6 +8,7 @@
 use super::super::FormatError;
 use super::Names;
 use super::text::{Lexicon, Source, Token, Tokens};
+use crate::names::legible;
 use crate::{Dataflow, DataflowDependence, DataflowOperation, DataflowResource, OpId, ResourceUse, UnitId};
 
 const LEXICON: Lexicon = Lexicon { word: |c| matches!(c, '.' | '+' | '-'), slashes: false, hashes: true };
@@ -82,7 +83,7 @@ impl<'a> Body<'a> {
         let weight = weight.unsigned_abs();
         let taken = ResourceUse { resource: UnitId::new(0), offset: 0, steps: 1, amount: weight };
         let uses = if weight == 0 { Vec::new() } else { vec![taken] };
-        self.operations.push(DataflowOperation { name: name.to_owned(), latency: 1, uses, storage: weight });
+        self.operations.push(DataflowOperation { name: legible(name), latency: 1, uses, storage: weight });
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! The dataflow format: a graph of operations that a person can write by hand.
 
 use super::super::{FormatError, VERSION, check_version, is_default, parse};
+use crate::names::legible;
 use crate::{
     Dataflow, DataflowDependence, DataflowError, DataflowOperation, DataflowResource, OpId, ResourceUse, UnitId,
 };
@@ -194,7 +195,7 @@ impl DataflowFile {
                 Ok(ResourceUse { resource, offset: u.offset, steps: u.steps, amount: u.amount })
             };
             let uses: Result<Vec<_>, FormatError> = op.uses.iter().map(used).collect();
-            Ok(DataflowOperation { name: op.name.clone(), latency: op.latency, uses: uses?, storage: op.storage })
+            Ok(DataflowOperation { name: legible(&op.name), latency: op.latency, uses: uses?, storage: op.storage })
         };
         let operations: Result<Vec<_>, FormatError> = self.operations.iter().map(operation).collect();
         let names: HashMap<&str, usize> =
@@ -211,8 +212,8 @@ impl DataflowFile {
             Ok(DataflowDependence { from, to, delay, distance: d.distance, communication: d.communication })
         };
         let dependences: Result<Vec<_>, FormatError> = self.dependences.iter().enumerate().map(dependence).collect();
-        let resource = |r: &DataflowResourceEntry| DataflowResource { name: r.name.clone(), limit: r.limit };
+        let resource = |r: &DataflowResourceEntry| DataflowResource { name: legible(&r.name), limit: r.limit };
         let resources = self.resources.iter().map(resource).collect();
-        Dataflow::new(self.name.clone(), operations?, dependences?, resources).map_err(wrong)
+        Dataflow::new(legible(&self.name), operations?, dependences?, resources).map_err(wrong)
     }
 }

@@ -22,9 +22,12 @@ pub use json::{
     DataflowDependenceEntry, DataflowFile, DataflowOperationEntry, DataflowResourceEntry, DataflowUseEntry,
 };
 pub use loops::{loop_dataflow, modulo_dataflow};
-pub use schedule::{DataflowObjectiveEntry, DataflowScheduleFile, DataflowSeconds, DataflowSummary, DataflowValue};
+pub use schedule::{
+    DataflowFound, DataflowObjectiveEntry, DataflowScheduleFile, DataflowSeconds, DataflowSummary, DataflowValue,
+};
 
 use super::{FormatError, GraphFile, MachineReference, NamedText, graphml};
+use crate::names::legible;
 use crate::{Dataflow, Resources};
 use std::collections::HashMap;
 use std::path::Path;
@@ -60,7 +63,7 @@ pub fn read_dataflow(source: NamedText, options: &DataflowOptions) -> Result<Dat
     if options.chaining.is_some() && !matches!(ending.as_str(), "blif" | "gml") {
         return unusable("chaining can be chosen for .blif and .gml; other files give delays themselves".into());
     }
-    let name = path.file_stem().and_then(|s| s.to_str()).unwrap_or(source.file);
+    let name = &legible(path.file_stem().and_then(|s| s.to_str()).unwrap_or(source.file));
     match ending.as_str() {
         // For every file name.
         _ if DataflowFile::is_named_in(source.text) => read_json(source, options),

@@ -86,8 +86,24 @@ pub struct DataflowSummary {
     pub gradients: u64,
     /// Where the time went.
     pub seconds: DataflowSeconds,
-    /// Seconds since the search began, and the objective found then.
+    /// Who found the schedule, and when; none where no schedule was found.
+    #[serde(default)]
+    pub found: Option<DataflowFound>,
+    /// Seconds since the command began, and the objective found then.
     pub trace: Vec<(f64, i128)>,
+    /// The part of the search that found each entry of `trace`.
+    #[serde(default)]
+    pub trace_by: Vec<String>,
+}
+
+/// The part of a search that found a schedule.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DataflowFound {
+    /// A baseline, `start`, `gradient`, `annealing`, `ejection`, `windows` or `exact`.
+    pub by: String,
+    /// Seconds since the command began.
+    pub seconds: f64,
 }
 
 /// An objective's value.

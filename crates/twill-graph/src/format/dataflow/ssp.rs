@@ -9,6 +9,7 @@
 use super::super::FormatError;
 use super::Names;
 use super::text::{Lexicon, Source, Token, Tokens};
+use crate::names::legible;
 use crate::{Dataflow, DataflowDependence, DataflowOperation, DataflowResource, OpId, ResourceUse, UnitId};
 use std::collections::HashMap;
 
@@ -93,7 +94,7 @@ impl<'a> Instance<'a> {
     }
 
     fn unit(&mut self, name: &str, limit: Option<u64>) -> UnitId {
-        self.resources.push(DataflowResource { name: name.trim_start_matches('@').to_owned(), limit });
+        self.resources.push(DataflowResource { name: legible(name.trim_start_matches('@')), limit });
         UnitId::new(self.resources.len() - 1)
     }
 
@@ -173,7 +174,7 @@ impl<'a> Instance<'a> {
             }
         }
         properties(tokens)?;
-        self.operations.push(DataflowOperation { name, latency, uses, storage: 1 });
+        self.operations.push(DataflowOperation { name: legible(&name), latency, uses, storage: 1 });
         Ok(())
     }
 
@@ -207,7 +208,7 @@ impl<'a> Instance<'a> {
         };
         let dependences: Result<Vec<_>, FormatError> = self.reads.iter().map(dependence).collect();
         let dependences = dependences?;
-        Dataflow::new(name, self.operations, dependences, self.resources).map_err(|error| source.graph(error))
+        Dataflow::new(legible(name), self.operations, dependences, self.resources).map_err(|error| source.graph(error))
     }
 }
 

@@ -9,6 +9,7 @@ import { zoom, zoomIdentity, type ZoomBehavior, type ZoomTransform } from "d3-zo
 import type { Selection } from "../state";
 import { drawAxis, drawNames, type Sizes } from "./frame";
 import { KeyboardWalk } from "./keyboard";
+import { morph, motion, type Place } from "./morph";
 import { drawHandshakes, drawLinks } from "./links";
 import { DARK, type Bar, type ChartSpec, type Lighting, type Row, type Tip } from "./spec";
 import { fitting, freshId, make } from "./svg";
@@ -120,6 +121,24 @@ export class Chart {
     this.svg.remove();
   }
 
+  /** Where the bars that are shown are, by the name that they keep from schedule to schedule. */
+  places(): Map<string, Place> {
+    const shown = this.drawn.filter((drawn) => drawn.shown && drawn.width > 0);
+    return new Map(shown.map((drawn) => [this.keyOf(drawn), drawn]));
+  }
+
+  /** Moves its bars from where they were in another chart; those that are new appear. */
+  moveFrom(places: Map<string, Place>): void {
+    if (motion.milliseconds === 0) return;
+    for (const drawn of this.drawn) {
+      if (!drawn.shown) continue;
+      const from = places.get(this.keyOf(drawn));
+      if (from) morph(drawn.element, from, drawn);
+      else drawn.element.animate([{ opacity: 0 }, { opacity: 1 }], motion.milliseconds);
+    }
+    this.labels.animate([{ opacity: 0 }, { opacity: 0 }, { opacity: 1 }], motion.milliseconds);
+  }
+
   /** Zooms by a factor around the middle, or around a cycle. */
   zoomBy(factor: number): void {
     select(this.svg).call(this.zoom.scaleBy, factor);
@@ -179,6 +198,11 @@ export class Chart {
       select(this.svg).call(this.zoom.translateTo, base(middle), 0);
     }
     this.redraw(drawn);
+  }
+
+  /** A bar of a unit, or of a warp group, whichever that is. */
+  private keyOf({ bar }: Drawn): string {
+    return `${bar.attributes["unit"] ?? ""} ${bar.instance ?? bar.label}`;
   }
 
   private takes(event: MouseEvent | WheelEvent): boolean {

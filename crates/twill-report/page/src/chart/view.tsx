@@ -20,7 +20,9 @@ export function ChartView({ spec, lighting, children }: Properties) {
   useLayoutEffect(() => {
     if (!host.current) return;
     const tip: Chart["events"]["tip"] = (text, of) => (text && of ? showTip(text, of) : hideTip());
+    const before = chart.current?.places();
     chart.current = new Chart(host.current, spec, { tip, pick: toggle, clear: () => selection.set(null) });
+    if (before) chart.current.moveFrom(before);
     return () => chart.current?.destroy();
   }, [spec]);
   useLayoutEffect(() => chart.current?.light(lighting), [spec, lighting]);

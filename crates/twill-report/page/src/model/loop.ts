@@ -1,5 +1,5 @@
 // A loop's schedule with its problem, as the views read it.
-import type { ChannelEntry, GraphDependence, GroupEntry, Loop, RingEntry, Source } from "../data";
+import type { ChannelEntry, GraphDependence, GroupEntry, Loop, LowerBound, RingEntry, Source } from "../data";
 
 /** An operation with its place in the schedule. */
 export interface Operation {
@@ -63,6 +63,8 @@ export interface LoopModel {
   busy: UnitUse[];
   channels: ChannelEntry[];
   rings: RingEntry[];
+  /** What bounds the interval: operations, on the unit that they hold or around a cycle of dependences. */
+  bound: { unit: string | null; operations: Set<string> };
 }
 
 function resultInWords(result: { registers?: number; shared_memory?: number; tensor_memory?: number }): string {
@@ -88,6 +90,10 @@ function dependenceOf(entry: GraphDependence, from: Operation, to: Operation): D
     // Slots of rings and handoffs are kept until their reader is over.
     hold: from.streaming || isHandedOver ? over : hold,
   };
+}
+
+function boundOf({ witness }: LowerBound): LoopModel["bound"] {
+  return { unit: witness?.unit ?? null, operations: new Set(witness?.operations ?? []) };
 }
 
 /** The model of a loop; null if it has no schedule. */
@@ -160,6 +166,7 @@ export function loopModel(loop: Loop, index: number): LoopModel | null {
     busy: [...units, ...shared],
     channels: schedule.channels ?? [],
     rings: schedule.rings ?? [],
+    bound: boundOf(schedule.lower_bound),
   };
 }
 

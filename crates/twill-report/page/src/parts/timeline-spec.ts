@@ -1,7 +1,7 @@
 // The timeline: prologue, steady state and epilogue of a few iterations, by warp group and by unit.
 import type { Band, Bar, ChartSpec, Row } from "../chart/spec";
 import { pack } from "../model/fold";
-import type { LoopModel } from "../model/loop";
+import type { LoopModel, Operation } from "../model/loop";
 import { groupName, groupNote, HUES, operationBar } from "./bars";
 
 const LANE = 20;
@@ -40,6 +40,11 @@ function rowOf(names: { name: string; short?: string }, note: string, bars: Bar[
   return { ...names, note, lanes, laneHeight: lanes >= MANY_LANES ? LOW_LANE : LANE, first, bars };
 }
 
+/** The class of a bar that has a part in what bounds the interval: of the unit that bounds it, or of a cycle of dependences. */
+function bounds({ bound }: LoopModel, operation: Operation, unit: string | null): string {
+  return bound.operations.has(operation.name) && bound.unit === unit ? "bounds" : "";
+}
+
 /** Rows of the warp groups: what they execute, and what they issue that runs by itself. */
 export function groupRows(loop: LoopModel, iterations: number[]): Row[] {
   const rows: Row[] = [];
@@ -54,7 +59,7 @@ export function groupRows(loop: LoopModel, iterations: number[]): Row[] {
             label: `${iteration}:${operation.name}`,
             tone: `hue-${iteration % HUES}`,
             anchor: true,
-            style: asynchronous ? "asynchronous" : "",
+            style: `${asynchronous ? "asynchronous" : ""} ${bounds(loop, operation, null)}`,
           }),
         ),
       );
@@ -79,6 +84,7 @@ export function unitRows(loop: LoopModel, iterations: number[]): Row[] {
               label: `${iteration}:${operation.name}`,
               tone: `hue-${iteration % HUES}`,
               anchor: false,
+              style: bounds(loop, operation, unit.name),
             });
             bar.attributes["unit"] = unit.name;
             return bar;

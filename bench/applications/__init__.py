@@ -1,0 +1,1 @@
+"""Packages' own functions with Twill under their Triton kernels."""

@@ -1,0 +1,163 @@
+"""Packages' own functions with Twill under their Triton kernels: right, and never slower?
+
+    python -m bench.applications --sources FOLDER            # FOLDER has the packages' Python, a folder for each
+    python -m bench.applications --sources FOLDER --only fla
+    python -m bench.applications --sources FOLDER --make 8   # only makes kernels, by 8 cases at once, into the cache
+    python -m bench.applications --sources FOLDER --json rows.json
+
+Needs a Hopper GPU, torch, Triton 3.6, twill_gpu, and the packages' sources on the path or in --sources. Each call is made by
+stock Triton and with `twill_gpu.install("wait")`, in one process: results are compared with each other in every call while
+kernels are tried, and with float64 where a case has a reference; then the whole call is timed on both sides: by the GPU's
+clock, and by the CPU's when calls follow each other.
+
+The exit code is 1 if a result differs beyond rounding.
+"""
+
+import argparse
+import collections
+import concurrent.futures
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from .case import cases
+from .names import PACKAGES
+
+SECONDS = 420
+"""After which a case is ended."""
+
+
+def names(only: str) -> list[str]:
+    """The cases of all packages whose name contains a text."""
+    import importlib
+
+    for package in PACKAGES:
+        if (Path(__file__).parent / "packages" / f"{package}.py").exists():
+            importlib.import_module(f"bench.applications.packages.{package}")
+    return [name for one in cases() if only in (name := f"{one.package}.{one.name}")]
+
+
+def answer(name: str, sources: str, mode: str, seconds: float) -> dict:
+    """The row of a case."""
+    command = [sys.executable, "-m", "bench.applications.worker", name, sources, mode]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return {"case": name, "error": f"no answer in {seconds:.0f} s"}
+    for line in reversed(done.stdout.splitlines()):
+        if line.startswith('{"case"'):
+            return json.loads(line)
+    return {"case": name, "error": f"ended with {done.returncode}: {done.stderr[-600:]}"}
+
+
+def is_wrong(row: dict) -> bool:
+    """Whether a result differs from stock Triton's by more than rounding, and more than stock Triton from itself.
+
+    Where there is a float64 reference, it decides: Twill's error may be twice stock Triton's.
+    """
+    if row.get("error_twill"):
+        return any(ours > max(2 * stock, row["tolerance"]) for ours, stock in zip(row["error_twill"], row["error_stock"]))
+    pairs = zip(row.get("differences", ()), row.get("allowed", ()), row.get("stock_varies", ()))
+    return any(ours > max(allowed, 4 * varies) for ours, allowed, varies in pairs)
+
+
+def table(rows: list[dict]) -> str:
+    """The rows as Markdown."""
+    lines = [
+        "| call | kernels: taken, tried, all | stock ms | with Twill ms | ratio | ratio by the clock | difference | error, stock's |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        if "error" in row:
+            lines.append(f"| {row['case']} | {' '.join(row['error'].split())[:160]} | | | | | | |")
+            continue
+        kernels = row["kernels"]
+        taken, made = (sum(bool(one[key]) for one in kernels) for key in ("wins", "grids"))
+        errors = f"{max(row['error_twill']):.1e}, {max(row['error_stock']):.1e}" if row["error_twill"] else ""
+        lines.append(
+            f"| {row['case']} | {taken}, {made}, {len(kernels)} | {row['stock_ms']:.3f} | {row['twill_ms']:.3f} | "
+            f"{row['stock_ms'] / row['twill_ms']:.3f} | {row['stock_wall_ms'] / row['twill_wall_ms']:.3f} | {'**' if is_wrong(row) else ''}{max(row['differences']):.1e}"
+            f"{'**' if is_wrong(row) else ''} | {errors} |"
+        )
+    return "\n".join(lines)
+
+
+def kernels_table(rows: list[dict]) -> str:
+    """A line for each kernel of all calls."""
+    seen = collections.defaultdict(list)
+    for row in rows:
+        for one in row.get("kernels", ()):
+            seen[row["case"].split(".")[0], one["name"]].append(one)
+    lines = ["| kernel | grids | faster by Twill | speed by stock's | else |", "|---|---|---|---|---|"]
+    for (package, name), each in sorted(seen.items()):
+        speeds = [times["stock"] / times["twill"] for one in each for times in one["times"] if times.get("twill")]
+        why = sorted({one["reason"] for one in each if one["reason"]})
+        spread = f"{min(speeds):.2f}–{max(speeds):.2f}" if speeds else ""
+        wins = sum(one["wins"] for one in each)
+        lines.append(f"| {package} `{name}` | {sum(one['grids'] for one in each)} | {wins} | {spread} | {'; '.join(why)[:140]} |")
+    return "\n".join(lines)
+
+
+def summary(rows: list[dict]) -> str:
+    """What all rows say."""
+    whole = [row for row in rows if "error" not in row]
+    ratios = [row["stock_ms"] / row["twill_ms"] for row in whole]
+    # A kernel that is left to stock Triton counts 1.
+    speeds, raw = [], []
+    for row in whole:
+        for one in row["kernels"]:
+            times = [times for times in one["times"] if times.get("twill")]
+            speeds += [max(1.0, t["stock"] / t["twill"]) if one["wins"] else 1.0 for t in times] or [1.0]
+            raw += [t["stock"] / t["twill"] for t in times]
+    parts = [f"{len(rows)} calls, {len(rows) - len(whole)} fail, {sum(map(is_wrong, whole))} wrong"]
+    if ratios:
+        parts.append(f"whole calls: geometric mean {mean(ratios):.3f}, least {min(ratios):.3f}")
+    if speeds:
+        parts.append(f"{len(speeds)} tensor-core kernels and grids, those left to stock Triton as 1: geometric mean {mean(speeds):.3f}")
+    if raw:
+        parts.append(
+            f"{len(raw)} with a kernel of Twill's: geometric mean {mean(raw):.3f}, {sum(one >= 0.95 for one in raw)} at least 0.95"
+        )
+    return "; ".join(parts) + "."
+
+
+def mean(values: list[float]) -> float:
+    """The geometric mean."""
+    return math.exp(sum(map(math.log, values)) / len(values))
+
+
+def main() -> int:
+    """Runs the cases."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sources", type=Path, help="a folder with a folder for each package, which holds its modules")
+    parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument("--mode", default="wait", help="as TWILL (default: wait)")
+    parser.add_argument("--make", type=int, default=0, metavar="CASES", help="only make kernels, by so many cases at once")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="after which a case is ended")
+    parser.add_argument("--json", type=Path, help="write the rows here, too")
+    options = parser.parse_args()
+    folders = sorted(str(one) for one in options.sources.iterdir()) if options.sources else []
+    chosen, sources = names(options.only), ":".join(folders)
+    if options.make:
+        # Their times mean nothing beside each other, so nothing is timed.
+        with concurrent.futures.ThreadPoolExecutor(options.make) as pool:
+            for row in pool.map(lambda name: answer(name, sources, "check", options.seconds), chosen):
+                said = row.get("error") or [one["checked"] or one["reason"] for one in row["kernels"]]
+                print(f"made: {row['case']} {row.get('seconds', '')} {str(said)[:300]}", flush=True)
+        return 0
+    rows: list[dict] = []
+    for name in chosen:
+        rows.append(answer(name, sources, options.mode, options.seconds))
+        print(table(rows[-1:]).splitlines()[-1], file=sys.stderr, flush=True)
+        if options.json:
+            options.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    print(table(rows), kernels_table(rows), summary(rows), sep="\n\n")
+    return int(any(is_wrong(row) for row in rows))
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("TWILL_JOBS", "4")
+    raise SystemExit(main())

@@ -1,0 +1,1 @@
+"""Calls of packages' own functions, a module for each package."""

@@ -1,0 +1,196 @@
+"""One case, in a process of its own: stock Triton, Twill, both timed, results compared; a line of JSON.
+
+    python -m bench.applications.worker CASE SOURCES MODE
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json
+import statistics
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from .case import Case, cases
+
+TRIALS = 60
+"""Calls within which it is settled who is faster."""
+TIMED = 30
+"""Timed calls of each side; the median counts."""
+SPIN = 5_000_000
+"""Cycles that the GPU is busy while a call is launched, some 3 ms: the CPU's time does not count unless it is longer."""
+
+
+def find(name: str) -> Case:
+    """The case of a name, `package.case`."""
+    importlib.import_module(f"bench.applications.packages.{name.split('.')[0]}")
+    return next(one for one in cases() if f"{one.package}.{one.name}" == name)
+
+
+def main() -> None:
+    """Answers for a case."""
+    name, sources, mode = sys.argv[1:4]
+    sys.path[:0] = sources.split(":")
+    started = time.monotonic()
+    try:
+        row = measured(find(name), mode)
+    except BaseException as error:
+        row = {"error": f"{type(error).__name__}: {error}"[:600], "trace": traceback.format_exc()[-1500:]}
+    print("\n" + json.dumps({"case": name, **row, "seconds": round(time.monotonic() - started, 1)}), flush=True)
+
+
+def measured(case: Case, mode: str) -> dict[str, Any]:
+    """Times and differences of a case."""
+    import torch
+    from twill_gpu import activation
+    from twill_gpu.activation import checking
+
+    torch.manual_seed(torch.seed())
+    made = case.make()
+    call, reference = made if isinstance(made, tuple) else (made, None)
+    if mode == "check":
+        return compared(call)
+    activation.install(mode)
+    first = time.monotonic()
+    # Some packages keep what Triton compiled and launch that.
+    call()
+    torch.cuda.synchronize()
+    first_seconds = time.monotonic() - first
+    with paused(activation):
+        stock = [one.clone() for one in call()]
+        torch.cuda.synchronize()
+        again = call()
+        varies = [difference(a, b) for a, b in zip(again, stock)]
+        row: dict[str, Any] = {"error_stock": against(reference, stock)}
+        before, wall_before = milliseconds(call), wall_milliseconds(call)
+    row["first_call_seconds"] = round(first_seconds, 2)
+    worst, errors = [0.0] * len(stock), row["error_stock"]
+    for _ in range(TRIALS):
+        results = call()
+        torch.cuda.synchronize()
+        worst = [max(worst_so_far, difference(a, b)) for worst_so_far, a, b in zip(worst, results, stock)]
+        if is_settled(activation):
+            break
+    row["error_twill"] = errors and against(reference, call())
+    row["differences"] = [float(f"{one:.3g}") for one in worst]
+    row["stock_varies"] = [float(f"{one:.3g}") for one in varies]
+    row["allowed"] = [checking.allowed([one, *(other for other in stock if other.is_floating_point())]) for one in stock]
+    after, wall_after = milliseconds(call), wall_milliseconds(call)
+    row["kernels"] = [
+        {
+            "name": one.name,
+            "status": one.status,
+            "reason": " ".join(one.reason.split())[:300],
+            "wins": one.wins,
+            "grids": one.grids,
+            "speed": one.speed and round(one.speed, 3),
+            "launches": one.launches,
+            "times": [{side.value: round(ms, 4) for side, ms in c.milliseconds.items()} for c in found.contests.values()],
+        }
+        for one, found in of_mma(activation)
+    ]
+    # Clocks drift: stock Triton once more, and the mean of both counts.
+    with paused(activation):
+        after_all, wall_after_all = milliseconds(call), wall_milliseconds(call)
+    row["stock_ms"], row["twill_ms"] = round((before + after_all) / 2, 4), round(after, 4)
+    row["stock_wall_ms"], row["twill_wall_ms"] = round((wall_before + wall_after_all) / 2, 4), round(wall_after, 4)
+    row["tolerance"] = case.tolerance
+    return row
+
+
+@contextlib.contextmanager
+def paused(activation: Any) -> Iterator[None]:
+    """Leaves all launches to stock Triton, those of autograd's threads too."""
+    activation._activity.is_paused = True
+    try:
+        yield
+    finally:
+        activation._activity.is_paused = False
+
+
+def compared(call: Callable[[], Sequence[Any]]) -> dict[str, Any]:
+    """What `TWILL=check` finds in some calls; nothing is timed."""
+    from twill_gpu import activation
+
+    activation.install("check")
+    for _ in range(3):
+        call()
+    return {"kernels": [{"name": one.name, "reason": one.reason, "checked": one.checked} for one in activation.status()]}
+
+
+def of_mma(activation: Any) -> list[tuple[Any, Any]]:
+    """Each specialisation with an MMA in a loop, and its status."""
+    found = [one for one in activation._activity.found if one.reason not in ("it has no MMA", "it has no loop")]
+    return list(zip(activation.status(), found))
+
+
+def is_settled(activation: Any) -> bool:
+    """Whether each kernel is stock Triton's for good, or has no contest that is open."""
+    return all(
+        one.status == "stock" or (one.status == "scheduled" and found.contests and one.grids == len(found.contests))
+        for one, found in of_mma(activation)
+    )
+
+
+def milliseconds(call: Callable[[], Sequence[Any]]) -> float:
+    """The median time of a call on the GPU."""
+    import torch
+
+    for _ in range(3):
+        call()
+    times = []
+    for _ in range(TIMED):
+        torch.cuda.synchronize()
+        torch.cuda._sleep(SPIN)
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        call()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(start.elapsed_time(end))
+    return statistics.median(times)
+
+
+def wall_milliseconds(call: Callable[[], Sequence[Any]]) -> float:
+    """The time of a call when calls follow each other, by the CPU's clock: the least of three rounds."""
+    import torch
+
+    def round_of_calls() -> float:
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        for _ in range(TIMED):
+            call()
+        torch.cuda.synchronize()
+        return (time.perf_counter() - start) / TIMED * 1e3
+
+    return min(round_of_calls() for _ in range(3))
+
+
+def difference(a: Any, b: Any) -> float:
+    """The largest difference, relative to the largest value of the second."""
+    a, b = a.double(), b.double()
+    same = (a == b) | (a.isnan() & b.isnan())
+    if bool(same.all()):
+        return 0.0
+    largest = float(b[b.isfinite()].abs().max()) if bool(b.isfinite().any()) else 0.0
+    worst = (a - b).abs().masked_fill(same, 0.0)
+    return float(worst.nan_to_num(float("inf")).max()) / max(largest, 1e-30)
+
+
+def against(reference: Callable[[], Sequence[Any]] | None, results: Sequence[Any]) -> list[float] | None:
+    """The largest error of each result against float64, where there is a reference; of the part that it covers."""
+    if reference is None:
+        return None
+    errors = []
+    for right, result in zip(reference(), results):
+        covered = result[tuple(slice(0, size) for size in right.shape)]
+        errors.append(float(f"{difference(covered, right):.3g}"))
+    return errors
+
+
+if __name__ == "__main__":
+    main()

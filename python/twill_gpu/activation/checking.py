@@ -1,0 +1,106 @@
+"""`TWILL=check`: Twill's kernel on copies of a launch's memory, stock Triton on the memory itself, and the first difference."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .specialisation import Specialised
+
+LAUNCHES = 3
+"""Launches of a specialisation that are compared."""
+ROUNDINGS = 4
+"""Differences of results may be so many roundings of the coarsest type, of the largest value: sums in another order."""
+
+
+def launch(found: Specialised, bound: dict[str, Any], grid: tuple[int, ...], by_stock: Callable[[], Any]) -> Any:
+    """Launches both and notes what differs. The application's memory is written by stock Triton alone."""
+    import torch
+
+    if "tt.int_to_ptr" in found.kernel.ttir:  # type: ignore[union-attr]
+        found.checked.append("not checked: it reads addresses from memory, which cannot be copied")
+        return by_stock()
+    copies: dict[int, Any] = {}
+    try:
+        values = {name: _copied(value, copies) for name, value in bound.items()}
+    except torch.cuda.OutOfMemoryError:
+        found.checked.append("not checked: there is no memory for copies")
+        return by_stock()
+    found.kernel.launch(values, grid)  # type: ignore[union-attr]
+    result = by_stock()
+    torch.cuda.synchronize()
+    part = allowed([tensor for tensor in map(_tensor, bound.values()) if tensor is not None])
+    for name, value in bound.items():
+        ours, stock = _tensor(values[name]), _tensor(value)
+        if stock is not None:
+            different = difference(ours, stock, part)
+            if different:
+                found.checked.append(f"{name}: {different}")
+                found.refuse(f"its results differ from stock Triton's: {name}: {different}")
+                return result
+    found.checked.append("no difference")
+    return result
+
+
+def _tensor(value: Any) -> Any:
+    """The tensor of an argument, if it is one or a descriptor of one."""
+    base = getattr(value, "base", value)
+    return base if hasattr(base, "data_ptr") and hasattr(base, "untyped_storage") else None
+
+
+def _copied(value: Any, copies: dict[int, Any]) -> Any:
+    """The same argument on copied memory. Tensors that share memory share its copy."""
+    tensor = _tensor(value)
+    if tensor is None:
+        return value
+    storage = tensor.untyped_storage()
+    if storage.data_ptr() not in copies:
+        copies[storage.data_ptr()] = storage.clone()
+    twin = tensor.new_empty(0).set_(copies[storage.data_ptr()], tensor.storage_offset(), tensor.size(), tensor.stride())
+    if value is tensor:
+        return twin
+    described = copy.copy(value)
+    described.base = twin
+    return described
+
+
+def allowed(tensors: Sequence[Any]) -> float:
+    """The part of its largest value by which a result may differ that is computed from these: by their coarsest type.
+
+    Products of f32 are taken in tf32, with 11 bits; those of 8 bits are summed and rounded as 16 bits are.
+    """
+    import torch
+
+    kinds = [tensor.dtype for tensor in tensors if tensor.is_floating_point()]
+    coarsest = max((torch.finfo(kind).eps for kind in kinds), default=0.0)
+    return float(ROUNDINGS * min(max(coarsest, 2.0**-10), torch.finfo(torch.bfloat16).eps))
+
+
+def difference(ours: Any, stock: Any, part: float) -> str | None:
+    """The first element in which two tensors differ by more than a part of the largest value; None where there is none."""
+    import torch
+
+    if torch.equal(_bits(ours), _bits(stock)):
+        return None
+    if not stock.is_floating_point():
+        wrong = ours != stock
+    else:
+        a, b = ours.double(), stock.double()
+        finite = b[torch.isfinite(b)].abs()
+        largest = float(finite.max()) if finite.numel() else 0.0
+        wrong = ~(((a - b).abs() <= part * largest) | (a == b) | (a.isnan() & b.isnan()))
+    places = wrong.nonzero()
+    if not len(places):
+        return None
+    place = tuple(places[0].tolist())
+    return f"at {list(place)} {ours[place].item()} instead of {stock[place].item()}; {len(places)} of {wrong.numel()} elements differ"
+
+
+def _bits(tensor: Any) -> Any:
+    """Something that torch compares bit by bit, NaN as NaN."""
+    import torch
+
+    whole = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()]
+    return tensor.contiguous().view(whole)

@@ -1,0 +1,282 @@
+"""A specialisation of somebody else's kernel: whether Twill has a kernel for it, and which side has the launches."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, TimeoutError
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import backend
+from ..errors import TwillError
+from ..contest import Contest, Gpu, Side
+from ..scheduled import ScheduledKernel
+from .records import Records, digest_of
+from .settings import Mode
+from .workers import Unanswered
+
+if TYPE_CHECKING:
+    from .activity import Activity
+
+MMA = re.compile(r"\btt\.dot(_scaled)?\b")
+LOOP = re.compile(r"\bscf\.(for|while)\b")
+SHARE = 0.01
+"""The part of a kernel's time so far that trials in the background may cost."""
+REMEMBERED = 256
+"""Contests that are kept for a specialisation."""
+CONTESTS = 16384
+"""Contests that are kept for all of them. What is forgotten is read again from disk."""
+WAIT_SECONDS = 120.0
+"""How long a launch waits for its kernel where it waits at all. A search ends after half of that."""
+
+
+class Status(Enum):
+    """What runs a specialisation."""
+
+    STOCK = "stock"
+    """Stock Triton for good; the reason says why."""
+    WAITING = "waiting"
+    """Stock Triton until a kernel is made."""
+    SCHEDULED = "scheduled"
+    """Twill's kernel where it is faster."""
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether Twill has a kernel, or will have one."""
+        return self is not Status.STOCK
+
+
+class Specialised:
+    """A specialisation of a Triton function on a device, as stock Triton compiled it."""
+
+    def __init__(self, activity: Activity, function: Any, compiled: Any, target: Any, device: int):
+        self.activity, self.function, self.compiled, self.device = activity, function, compiled, device
+        self.name: str = function.__name__
+        self.status, self.reason = Status.STOCK, ""
+        self.kernel: ScheduledKernel | None = None
+        self.contests: dict[Any, Contest] = {}
+        self.launches = 0
+        self.captured = {side: 0 for side in Side}
+        """Those of them that went into CUDA graphs, by whose kernel it was."""
+        self.checked: list[str] = []
+        """What was found by comparison with stock Triton, a line for each launch."""
+        self._ttir = compiled.asm.get("ttir", "")
+        self._machine = ""
+        self._numbers: list[str] = []
+        self._target, self._digest = target, ""
+        self._left_to_begin = [None]
+        """Empty once it has begun: of several threads one takes it."""
+
+    def begin(self, only: Sequence[str]) -> None:
+        """Has a kernel made, or takes what is there; whatever goes wrong, stock Triton runs. only: options that Twill has not."""
+        try:
+            self._left_to_begin.pop()
+        except IndexError:
+            return
+        try:
+            why = f"{', '.join(only)}: only stock Triton does that" if only else self._why_not(self._target)
+            if why is not None:
+                self.reason = why
+                return
+            self._digest = digest_of("\n".join((self._ttir, self._machine, backend.toolchain(), self.activity.version)))
+            self._begin()
+        except Exception as error:
+            self.kernel, self.status, self.reason = None, Status.STOCK, f"{type(error).__name__}: {error}"
+        finally:
+            if not self.status.is_taken:
+                self._ttir = ""
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it was launched outside a CUDA graph, so that a kernel may be made."""
+        return not self._left_to_begin
+
+    def leave(self) -> None:
+        """Leaves it to stock Triton for now: its first launch went into a CUDA graph, where nothing may be made."""
+        if not self.has_begun:
+            self.reason = self._why_not(self._target) or "it was launched into CUDA graphs only"
+
+    def _why_not(self, target: Any) -> str | None:
+        """Why nothing is made for it, as far as that can be told at once."""
+        from .. import gpu
+
+        if target.backend != "cuda" or target.arch not in gpu.ARCHITECTURES or target.arch < 90:
+            return f"the GPU is none of Hopper ({target.backend} {target.arch})"
+        if target.arch >= 100 and not self.activity.settings.blackwell:
+            return "the GPU is one of Blackwell: TWILL_BLACKWELL=1 takes it too"
+        excluded = self.activity.settings.excludes(self.name)
+        if excluded is not None:
+            return excluded
+        if not MMA.search(self._ttir):
+            return "it has no MMA"
+        if not LOOP.search(self._ttir):
+            return "it has no loop"
+        if self.activity.is_full():
+            return "Twill has as many kernels in this process as it may have"
+        self._machine = gpu.machine_of(target.arch)
+        return None
+
+    # --------------------------------------------------------------------------------------------- making a kernel
+    def _begin(self) -> None:
+        """Takes what earlier processes made or found; else has it made."""
+        records, mode = self.activity.records, self.activity.settings.mode
+        record = records.read(self._digest)
+        if record is not None and "error" in record:
+            self.reason = str(record["error"])
+            return
+        trial = records.read(f"{self._digest}.trial")
+        if trial is not None and self.activity.has_died(trial):
+            records.remove(f"{self._digest}.trial")
+            self._fail("a process ended while its first launches were under way")
+            return
+        self.status, self.reason = Status.WAITING, "a kernel is being made"
+        try:
+            folder = backend.cached_kernel(self._ttir, self.name, self._machine, {})
+        except Exception:
+            folder = None
+        if folder is not None:
+            self._take(folder)
+        elif mode is Mode.FROZEN or self.activity.is_deterministic():
+            self.status, self.reason = Status.STOCK, "no kernel is in the cache, and none may be made"
+        elif not self.activity.workers.alive:
+            self.status, self.reason = Status.STOCK, "forked processes make no kernels"
+        else:
+            place = self.activity.new_folder()
+            future = self.activity.workers.make(self._ttir, self.name, self._machine, {}, place)
+            if mode is not Mode.BACKGROUND:
+                self._wait(future)
+            future.add_done_callback(lambda future: self._made(future, place))
+
+    def _wait(self, future: Future[None]) -> None:
+        """Waits for a kernel, but not for ever: what has it made may hang."""
+        try:
+            future.exception(WAIT_SECONDS)
+        except TimeoutError:
+            from .activity import say
+
+            self.reason = f"a kernel is being made; the launch waited {WAIT_SECONDS:.0f} s for it"
+            say(f"twill: {self.name}: there is no kernel after {WAIT_SECONDS:.0f} s; stock Triton runs until there is one")
+
+    def _made(self, future: Future[None], folder: Path) -> None:
+        error = future.exception()
+        if error is not None:
+            # What was interrupted says nothing about the kernel.
+            self._fail(str(error), keep=not isinstance(error, Unanswered))
+        else:
+            self._take(folder)
+
+    def _take(self, folder: Path) -> None:
+        """Takes a kernel from its folder, if it is one that may be faster."""
+        with self.activity.loading:
+            if self.activity.has_ended:
+                return
+            try:
+                described = json.loads((folder / "kernel.json").read_text(encoding="utf-8"))
+                if described.get("in_order"):
+                    self._fail(f"Twill's kernel has no pipeline: {described['in_order']}")
+                    return
+                kernel = ScheduledKernel(folder, self._ttir, self._machine)
+                kernel.check_parameters(self.function.arg_names)
+                kernel.compile()
+                kernel.shed()
+            except Exception as error:
+                self._fail(f"{type(error).__name__}: {error}", keep=isinstance(error, TwillError))
+                return
+            finally:
+                # All of it was read.
+                shutil.rmtree(folder, ignore_errors=True)
+            parameters = kernel.metadata["parameters"]
+            self._numbers = [
+                one["name"]
+                for one in parameters
+                if one["kind"] == "scalar" and not one["element"].startswith(("fp", "bf"))
+            ]
+            self.kernel, self.status, self.reason = kernel, Status.SCHEDULED, ""
+        self.activity.tell(self)
+
+    def _fail(self, reason: str, keep: bool = True) -> None:
+        """Stock Triton has it for good; in later processes too if that is to be kept."""
+        self.status, self.reason, self._ttir = Status.STOCK, reason, ""
+        if keep:
+            self.activity.records.write(self._digest, {"error": reason, "name": self.name})
+        self.activity.tell(self)
+
+    # --------------------------------------------------------------------------------------------- launching
+    def refuse(self, reason: str) -> None:
+        """Stock Triton has it from now on in this process: it was launched on arguments that Twill's kernel does not take."""
+        self.forget()
+        self.status, self.reason = Status.STOCK, reason
+        self.activity.tell(self)
+
+    def forget(self) -> None:
+        """Lets go of its kernel and what is known of it. Another thread may be about to launch it."""
+        kernel, self.kernel = self.kernel, None
+        self.contests.clear()
+        self._ttir = ""
+        if kernel is not None:
+            kernel.forget()
+
+    def keep_settled(self) -> None:
+        """Forgets contests that are under way: those of a forked child are its parent's."""
+        self.contests = {key: one for key, one in list(self.contests.items()) if one.winner is not None}
+
+    def class_of(self, bound: dict[str, Any], grid: tuple[int, ...]) -> tuple[int, ...]:
+        """The grid, and the bits of the whole numbers among the arguments: launches that differ in no more are alike in work."""
+        try:
+            return (*grid, *[bound[name].bit_length() for name in self._numbers])
+        except AttributeError:
+            return (*grid, *[int(bound[name]).bit_length() for name in self._numbers])
+
+    def contest_for(self, key: tuple[int, ...]) -> Contest | None:
+        """The contest for a class of launches; None where nothing can be timed, and stock Triton has it."""
+        found = self.contests.get(key)
+        if found is None:
+            gpu = self.activity.gpu
+            if gpu is None:
+                return None
+            if len(self.contests) >= min(REMEMBERED, CONTESTS // max(1, self.activity.kernels)):
+                self.contests.clear()
+            found = self.contests[key] = self._contest(gpu, self._record_of(key))
+        return found
+
+    def _record_of(self, key: tuple[int, ...]) -> str:
+        return digest_of(json.dumps([self._digest, self.activity.gpu_name(self.device), *key]))
+
+    def _contest(self, gpu: Gpu, key: str) -> Contest:
+        kept = self.activity.records.read(key)
+        if kept is not None:
+            try:
+                times = {side: float(kept[side.value]) for side in Side}
+                return Contest.settled(gpu, Side(kept["winner"]), times)
+            except (KeyError, TypeError, ValueError):
+                # Of another version.
+                pass
+        if self.activity.settings.mode is Mode.FROZEN or self.activity.is_deterministic() or self.activity.is_forked:
+            return Contest.settled(gpu, Side.STOCK, {})
+        waits = self.activity.settings.mode is not Mode.BACKGROUND
+        self.activity.begin_trial(self._digest)
+        return Kept(gpu, None if waits else SHARE, lambda settled: self._keep(key, settled))
+
+    def _keep(self, key: str, settled: Contest) -> None:
+        assert settled.winner is not None, "it is settled"
+        times = {side.value: milliseconds for side, milliseconds in settled.milliseconds.items()}
+        self.activity.records.write(key, {"winner": settled.winner.value, **times})
+        if all(one.winner is not None for one in list(self.contests.values())):
+            self.activity.end_trial(self._digest)
+        self.activity.tell(self)
+
+
+class Kept(Contest):
+    """A contest with stock Triton as the incumbent, that says when it is settled."""
+
+    def __init__(self, gpu: Gpu, share: float | None, settled: Callable[[Contest], None]):
+        super().__init__(gpu, Side.STOCK, share)
+        self._told = settled
+
+    def _settle(self) -> None:
+        super()._settle()
+        self._told(self)

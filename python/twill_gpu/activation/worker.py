@@ -1,0 +1,80 @@
+"""A background process that makes kernels: `python -m twill_gpu.activation.worker`.
+
+It reads a line of JSON for each kernel (`ttir`, `name`, `machine`, `options`, `folder`) and answers with one: `{}`, or
+`{"error": …, "lasts": …}`; an error lasts if it is the kernel's. It ends, with all that it started, when its standard input
+ends: no process outlives the one it works for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import shutil
+import signal
+import sys
+import threading
+from typing import Any
+
+NICENESS = 10
+
+
+def make(job: dict[str, Any]) -> dict[str, object]:
+    """Makes a kernel in a new folder, and its machine code in Triton's cache; what to answer."""
+    from .. import backend
+    from ..errors import TwillError
+    from ..scheduled import ScheduledKernel
+
+    try:
+        made = backend.compile_kernel(job["ttir"], job["name"], job["machine"], job["options"])
+        ScheduledKernel(made, job["ttir"], job["machine"]).compile()
+        os.rename(made, job["folder"])
+    except TwillError as error:
+        return {"error": str(error), "lasts": True}
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+        if is_of_the_system(error):
+            return {"error": why, "lasts": False}
+        return {"error": f"the generated kernel does not compile: {why}", "lasts": True}
+    return {}
+
+
+def is_of_the_system(error: BaseException | None) -> bool:
+    """Whether an error, or one that it was raised for, says nothing about a kernel: no memory, no space on a disk."""
+    while error is not None:
+        if isinstance(error, (OSError, MemoryError)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def main() -> None:
+    """Answers until there are no more questions."""
+    os.nice(NICENESS)
+    # The application's memory comes first.
+    os.environ.setdefault("TWILL_ASSEMBLERS", "1")
+    answers = os.dup(1)
+    # What compilers print is nobody's answer.
+    os.dup2(2, 1)
+    jobs: queue.Queue[str] = queue.Queue()
+
+    def listen() -> None:
+        for line in sys.stdin:
+            jobs.put(line)
+        # The process that this one works for has ended, and may not have had the time.
+        folder = os.environ.get("TMPDIR", "")
+        if os.path.basename(folder).startswith("twill-"):
+            shutil.rmtree(folder, ignore_errors=True)
+        # Compilers in other processes of this group end too. It leads the group, as it was started in a session of its own.
+        if os.getpgrp() == os.getpid():
+            os.killpg(0, signal.SIGKILL)
+        os._exit(0)
+
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        answer = make(json.loads(jobs.get()))
+        os.write(answers, (json.dumps(answer) + "\n").encode())
+
+
+if __name__ == "__main__":
+    main()

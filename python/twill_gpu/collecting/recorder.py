@@ -1,0 +1,243 @@
+"""What a process launches: kernels by their TTIR, launches by grid, sizes and options."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import statistics
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from .. import contest
+from ..errors import InputError
+from . import folder
+from .folder import Launches, Record
+
+TIMED = 16
+"""First launches of a class that are timed; later ones are at powers of two."""
+CLASSES = 256
+"""Classes of launches that are told apart of a kernel; what exceeds them is counted with the last."""
+PLAIN = (bool, int, float, str, type(None))
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+
+
+class _Class:
+    """Launches that are alike."""
+
+    def __init__(self, grid: list[int], arguments: dict[str, int], options: dict[str, Any]):
+        self.grid, self.arguments, self.options = grid, arguments, options
+        self.count = 0
+        self.pending: list[tuple[contest.Event, contest.Event]] = []
+        self.times: list[float] = []
+
+    def is_timed(self) -> bool:
+        """Whether the next launch is."""
+        return self.count < TIMED or not self.count & (self.count - 1)
+
+    def collect(self) -> None:
+        """Takes the times of launches that have ended."""
+        while self.pending and self.pending[0][1].query():
+            before, after = self.pending.pop(0)
+            self.times.append(before.elapsed_time(after))
+
+    def told(self) -> Launches:
+        """As it is written."""
+        middle = statistics.median(self.times) if self.times else None
+        return Launches(self.grid, self.arguments, self.options, self.count, len(self.times), middle)
+
+
+class _Kernel:
+    """A specialisation as Triton compiled it."""
+
+    def __init__(self, path: Path, record: Record):
+        self.path, self.record = path, record
+        self.classes: dict[Any, _Class] = {}
+
+
+class Recorder:
+    """Records what this process launches. Files are written at once and when the process ends."""
+
+    def __init__(self, place: Path):
+        self._folder, self._lock, self._pid = place, threading.RLock(), os.getpid()
+        self._kernels: dict[int, _Kernel | None] = {}
+        self._by_path: dict[Path, _Kernel] = {}
+        self._kept: list[Any] = []
+        """What was compiled, so that its id stays its own."""
+        self._last: dict[int, tuple[Any, int]] = {}
+        self._tuning = threading.local()
+        self._gpu: contest.Gpu | None = None
+        self._unrecorded = ""
+        """The first launch that could not be recorded, and why."""
+        try:
+            folder.prepare(place)
+        except OSError as error:
+            raise InputError(f"cannot write to {place}: {error.strerror}") from error
+        atexit.register(self.end)
+
+    @contextmanager
+    def tuning(self) -> Iterator[None]:
+        """Launches of this thread compare configurations: what they compile is recorded, and not how often it runs."""
+        before = getattr(self._tuning, "on", False)
+        self._tuning.on = True
+        try:
+            yield
+        finally:
+            self._tuning.on = before
+
+    # ---------------------------------------------------------------------------------------------- a launch
+    def begin(self, function: Any, warmup: bool) -> tuple[contest.Event, contest.Event] | None:
+        """Records the beginning of a launch that is to be timed. The first of a function is not: it compiles and loads."""
+        if warmup or getattr(self._tuning, "on", False) or id(function) not in self._last:
+            return None
+        try:
+            self._gpu = self._gpu or contest.gpu()
+            if self._gpu is None or self._gpu.is_capturing() or not self._is_timed(function):
+                return None
+            self._gpu.wait_if_idle()
+            before, after = self._gpu.event(), self._gpu.event()
+            before.record()
+        except Exception:
+            return None
+        return before, after
+
+    def _is_timed(self, function: Any) -> bool:
+        found = self._last[id(function)][0]
+        return found is None or found.is_timed()
+
+    def launched(
+        self,
+        function: Any,
+        compiled: Any,
+        grid: Any,
+        args: tuple[Any, ...],
+        named: Mapping[str, Any],
+        warmup: bool,
+        timer: tuple[contest.Event, contest.Event] | None,
+    ) -> None:
+        """A launch was made, or a kernel compiled for later."""
+        if compiled is None:
+            return
+        try:
+            with self._lock:
+                self._launched(function, compiled, grid, args, named, warmup, timer)
+        except Exception as error:
+            # Whatever a kernel has that is not known, the program goes on.
+            self._unrecorded = self._unrecorded or f"{function.__name__}: {type(error).__name__}: {error}"
+
+    def _launched(
+        self,
+        function: Any,
+        compiled: Any,
+        grid: Any,
+        args: tuple[Any, ...],
+        named: Mapping[str, Any],
+        warmup: bool,
+        timer: tuple[contest.Event, contest.Event] | None,
+    ) -> None:
+        if timer is not None:
+            timer[1].record()
+        compiled = compiled.result() if hasattr(compiled, "result") else compiled
+        is_new = id(compiled) not in self._kernels
+        if is_new:
+            self._kept += [compiled, function]
+            self._kernels[id(compiled)] = self._found(function, compiled)
+        kernel = self._kernels[id(compiled)]
+        self._last[id(function)] = self._last.get(id(function), (None, 0))
+        if kernel is None:
+            return
+        if warmup or getattr(self._tuning, "on", False):
+            if is_new:
+                self._write(kernel)
+            return
+        one = self._class_of(kernel, function, compiled, grid, args, named)
+        one.count += 1
+        # Of another kernel than the launch before, something may have been compiled or loaded in between.
+        if timer is not None and not is_new and one.count > 1:
+            one.pending.append(timer)
+        one.collect()
+        self._last[id(function)] = one, one.count
+        if not one.count & (one.count - 1) and (one.count == 1 or one.count >= TIMED):
+            self._write(kernel)
+
+    def _class_of(
+        self, kernel: _Kernel, function: Any, compiled: Any, grid: Any, args: tuple[Any, ...], named: Mapping[str, Any]
+    ) -> _Class:
+        sizes = [int(extent) for extent in grid]
+        given = {**dict(zip(function.arg_names, args)), **named}
+        free = kernel.record.signature
+        numbers = {name: value for name, value in given.items() if name in free and type(value) is int}
+        options = {name: getattr(compiled.metadata, name, None) for name in OPTIONS}
+        options = {name: value for name, value in options.items() if value is not None}
+        key = (*sizes, *numbers.items(), *options.items())
+        found = kernel.classes.get(key)
+        if found is None:
+            if len(kernel.classes) >= CLASSES:
+                return next(reversed(kernel.classes.values()))
+            found = kernel.classes[key] = _Class(sizes, numbers, options)
+        return found
+
+    # ---------------------------------------------------------------------------------------------- a kernel
+    def _found(self, function: Any, compiled: Any) -> _Kernel | None:
+        """Writes the TTIR of what was compiled; None where it has none, as kernels in Gluon."""
+        ttir = compiled.asm.get("ttir")
+        if not ttir:
+            return None
+        source, names = compiled.src, function.arg_names
+        signature = {str(name): kind for name, kind in source.signature.items()}
+        constexprs = {_name(names, path): _plain(value) for path, value in source.constants.items()}
+        record = Record(
+            kernel=function.__name__,
+            file=getattr(function.fn.__code__, "co_filename", ""),
+            line=getattr(function, "starting_line_number", 0),
+            target=":".join(map(str, (compiled.metadata.target.backend, compiled.metadata.target.arch))),
+            signature={name: str(kind) for name, kind in signature.items() if kind != "constexpr"},
+            constexprs={name: value for name, value in constexprs.items() if signature.get(name) == "constexpr"},
+        )
+        path = folder.write_ttir(self._folder, record.kernel, ttir)
+        # Other options of the compiler, such as `num_stages`, may leave the TTIR as it is.
+        return self._by_path.setdefault(path, _Kernel(path, record))
+
+    def _write(self, kernel: _Kernel) -> None:
+        told = [one.told() for one in kernel.classes.values()]
+        folder.write_part(kernel.path, f"{os.getpid()}", kernel.record, told)
+
+    def end(self) -> None:
+        """Writes all that was launched; called when the process ends."""
+        atexit.unregister(self.end)
+        if os.getpid() != self._pid:
+            return
+        if self._unrecorded:
+            print(f"twill: not all launches are recorded: {self._unrecorded}", file=sys.stderr)
+        cuda = contest.gpu()
+        with self._lock:
+            for kernel in self._by_path.values():
+                try:
+                    if cuda is not None:
+                        _synchronize()
+                    for one in kernel.classes.values():
+                        one.collect()
+                    self._write(kernel)
+                except Exception:
+                    # A context that has failed has no times.
+                    self._write(kernel)
+
+
+def _synchronize() -> None:
+    cuda = getattr(sys.modules.get("torch"), "cuda", None)
+    if cuda is not None and hasattr(cuda, "synchronize"):
+        cuda.synchronize()
+
+
+def _name(names: list[str], path: Any) -> str:
+    """The parameter that a path leads to; parts of tuples have numbers."""
+    first, *rest = path if isinstance(path, tuple) else (path,)
+    return ".".join([names[first] if isinstance(first, int) else str(first), *map(str, rest)])
+
+
+def _plain(value: Any) -> Any:
+    value = getattr(value, "value", value)
+    return value if isinstance(value, PLAIN) else str(value)

@@ -1,0 +1,98 @@
+"""Tests of ptxas.py: which assembler is taken, with none that is run. They need Triton, but no GPU."""
+
+import tempfile
+import types
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import triton
+from folder import HERE, runtime
+
+ptxas, machine_code = runtime("ptxas"), runtime("machine_code")
+BUNDLED = Path(triton.__file__).parent / "backends/nvidia/bin"
+OLD, NEW = (12, 8, 93), (13, 3, 33)
+
+
+class Chosen(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.wheel, self.named = Path(scratch.name) / "wheel", Path(scratch.name) / "named"
+        self.wheel.touch()
+        self.versions = {BUNDLED / "ptxas": OLD, BUNDLED / "ptxas-blackwell": (12, 9, 86), self.wheel: (13, 0, 88)}
+        self.own = BUNDLED / "ptxas"
+        for name, stand_in in (
+            ("get_ptxas", lambda arch: types.SimpleNamespace(path=str(self.own))),
+            ("version", lambda path: self.versions.get(Path(path), ())),
+            ("installed", lambda: [self.wheel]),
+            ("loads", lambda version: True),
+        ):
+            patch = mock.patch.object(ptxas, name, stand_in)
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def chosen(self, arch=90):
+        found = ptxas.chosen(arch, machine_code.is_sound)
+        return Path(found.path), found.is_tritons
+
+    def test_an_old_one_where_there_is_no_newer(self):
+        self.assertEqual(self.chosen(), (BUNDLED / "ptxas", True))
+
+    def test_the_newer_of_tritons_two_and_then_that_of_a_package(self):
+        self.versions[self.wheel] = (13, 5, 37)
+        self.assertEqual(self.chosen(), (self.wheel, False))
+        self.versions[BUNDLED / "ptxas-blackwell"] = NEW
+        self.assertEqual(self.chosen(), (BUNDLED / "ptxas-blackwell", False))
+        self.versions[BUNDLED / "ptxas"] = NEW
+        self.assertEqual(self.chosen(), (BUNDLED / "ptxas", True))
+
+    def test_one_that_somebody_named_is_taken_whatever_it_is(self):
+        self.own, self.versions[self.wheel], self.versions[self.named] = self.named, NEW, OLD
+        self.assertEqual(self.chosen(), (self.named, True))
+
+    def test_other_gpus_have_tritons(self):
+        self.versions[self.wheel] = NEW
+        self.assertEqual(self.chosen(100), (BUNDLED / "ptxas", True))
+
+    def test_one_whose_machine_code_the_driver_does_not_load_is_not_taken(self):
+        self.versions[self.wheel] = NEW
+        with mock.patch.object(ptxas, "loads", lambda version: False):
+            self.assertEqual(self.chosen(), (BUNDLED / "ptxas", True))
+
+
+class Said(unittest.TestCase):
+    def test_an_old_one_for_hopper_has_a_word(self):
+        say = machine_code.assembler
+        self.assertEqual((say("ptxas", NEW, 90), say("ptxas", OLD, 100)), ("ptxas 13.3.33", "ptxas 12.8.93"))
+        self.assertRegex(say("ptxas", OLD, 90), r"^ptxas 12\.8\.93, .*wgmma.*13\.3")
+        self.assertRegex(say("NVRTC", (13, 0), 90), r"^NVRTC 13\.0, .*13\.3")
+        self.assertEqual(say("ptxas", (), 100), "ptxas of an unknown version")
+
+    def test_a_program_that_says_no_version(self):
+        self.assertEqual((ptxas.version("/nowhere"), ptxas.version("/bin/true")), ((), ()))
+
+
+class Kept(unittest.TestCase):
+    """Triton's cache, and machine code of another assembler than Triton's."""
+
+    def test_another_version_has_another_key(self):
+        assemble = runtime("assemble")
+        kernel, function = assemble.read_kernel(HERE / "gemm")
+        text = assemble.source(kernel, function, -1)
+        own = assemble.chosen_ptxas(kernel)
+        with tempfile.TemporaryDirectory() as cache, mock.patch.dict("os.environ", TRITON_CACHE_DIR=cache):
+            by_triton = triton.compile(text, target=assemble.target(kernel), options=assemble.options_of(kernel))
+            first = assemble.compile_with(own, kernel, text)
+            other = assemble.compile_with(own._replace(version=(99, 0)), kernel, text)
+            with mock.patch.object(assemble, "assembled_by", None):
+                again = assemble.compile_with(own, kernel, text)
+        self.assertEqual(len({by_triton.hash, first.hash, other.hash}), 3)
+        self.assertEqual((again.hash, again.asm["cubin"]), (first.hash, first.asm["cubin"]))
+        self.assertEqual(again.metadata.shared, by_triton.metadata.shared)
+        if own.is_tritons:
+            self.assertEqual(first.asm["cubin"], by_triton.asm["cubin"])
+
+
+if __name__ == "__main__":
+    unittest.main()
