@@ -24,7 +24,7 @@ def outputs() -> list[str]:
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     book = nbformat.v4.new_notebook()
     book.cells = [nbformat.v4.new_code_cell(text.strip()) for text in CELLS.split("# %%")]
-    nbclient.NotebookClient(book, timeout=120).execute()
+    nbclient.NotebookClient(book, timeout=900).execute()
     return [cell.outputs[-1].data["text/html"] for cell in book.cells]
 
 

@@ -84,7 +84,7 @@ def check(work: tuple[argparse.Namespace, int]) -> tuple[int, int, list[str]]:
         path = Path(folder) / "case.json"
         path.write_text(json.dumps(case))
         command = [arguments.twill, "schedule", str(path), "--max-interval", str(MAX_INTERVAL), *flags]
-        run = lambda *more: subprocess.run([*command, *more], capture_output=True, text=True, timeout=120)
+        run = lambda *more: subprocess.run([*command, *more], capture_output=True, text=True, timeout=900)
         answer = run("--format", "json")
         # Under the paper's liveness every number of stages is a question of its own, so nothing is proved of all.
         if answer.returncode not in ((0, 2, 3) if options.liveness == "paper" else (0, 2)):

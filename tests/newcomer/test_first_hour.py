@@ -111,7 +111,7 @@ class FirstHour(unittest.TestCase):
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=120,
+            timeout=900,
             check=False,
         )
 

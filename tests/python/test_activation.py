@@ -329,7 +329,7 @@ class TestProcesses:
     def python(self, *words, **variables):
         environment = {name: value for name, value in os.environ.items() if not name.startswith("TWILL")}
         done = subprocess.run(
-            [sys.executable, *words], env={**environment, **variables}, capture_output=True, text=True, timeout=120
+            [sys.executable, *words], env={**environment, **variables}, capture_output=True, text=True, timeout=900
         )
         return done.stdout.strip(), done.stderr.strip()
 

@@ -158,6 +158,6 @@ def test_files_where_a_program_is_started_switch_nothing_on(tmp_path, switched, 
     done = subprocess.run(
         [sys.executable, "-c", STATE],
         env={**environment, "PYTHONPATH": path, **({"TWILL": switched} if switched else {})},
-        cwd=tmp_path, capture_output=True, text=True, timeout=120,
+        cwd=tmp_path, capture_output=True, text=True, timeout=900,
     )  # fmt: skip
     assert (done.stdout.split()[-1:], done.stderr) == ([str(bool(switched))], "") and "planted" not in done.stdout

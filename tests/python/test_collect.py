@@ -284,7 +284,7 @@ class TestCommand:
         paths = [str(ROOT / "tests" / place) for place in ("python", "runtime")] + [str(ROOT / "examples")]
         program.write_text(PROGRAM.format(paths=paths, code=code))
         command = [sys.executable, "-m", "twill_gpu.collecting", "-o", "found", *words, "--", sys.executable, str(program)]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=900)
 
     def test_a_program_and_its_exit_code(self, tmp_path):
         ran = self.collect(tmp_path, code=7)

@@ -27,7 +27,7 @@ def test_notebook(notebook):
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     saved = nbformat.read(notebook, as_version=4)
     fresh = nbformat.read(notebook, as_version=4)
-    nbclient.NotebookClient(fresh, timeout=120, resources={"metadata": {"path": str(notebook.parent)}}).execute()
+    nbclient.NotebookClient(fresh, timeout=900, resources={"metadata": {"path": str(notebook.parent)}}).execute()
     for one, other in zip(saved.cells, fresh.cells):
         assert printed(one) == printed(other), one.source
         assert pictures(one) == pictures(other), one.source

@@ -124,7 +124,7 @@ class TestErrors:
 
 class TestCommand:
     def run(self, *words):
-        return subprocess.run([sys.executable, "-m", "twill_gpu.ttir", *words], capture_output=True, text=True, timeout=120)
+        return subprocess.run([sys.executable, "-m", "twill_gpu.ttir", *words], capture_output=True, text=True, timeout=900)
 
     def test_the_text_alone_is_printed(self, tmp_path):
         ran = self.run(written(tmp_path, EXAMPLE))
@@ -138,7 +138,7 @@ class TestCommand:
     def test_the_command_of_the_package_asks_its_own_python(self, tmp_path):
         command = [sys.executable, "-m", "twill_gpu.command", "lower", written(tmp_path, EXAMPLE)]
         environment = {name: value for name, value in os.environ.items() if name != "TWILL_PYTHON"}
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=120, env={**environment, "PATH": str(tmp_path)})
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=900, env={**environment, "PATH": str(tmp_path)})
         assert ran.returncode == 0 and "loop product" in ran.stdout, ran.stderr
 
 

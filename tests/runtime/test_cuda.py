@@ -85,7 +85,7 @@ class Cuda(unittest.TestCase):
             [command(), "compile", example, "--output", str(cls.folder / Path(name).name), *options],
             capture_output=True,
             text=True,
-            timeout=180,
+            timeout=900,
         )
 
     def test_machine_code(self):
@@ -129,7 +129,7 @@ class Cuda(unittest.TestCase):
                     [command(), "compile", example, "-o", str(folder), *options],
                     capture_output=True,
                     text=True,
-                    timeout=180,
+                    timeout=900,
                 )
                 self.assertEqual(run.returncode, 0, run.stderr)
                 kernel = json.loads((folder / "kernel.json").read_text())

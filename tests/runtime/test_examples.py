@@ -57,7 +57,7 @@ class Examples(unittest.TestCase):
             [command(), "compile", example, "--output", str(cls.folder / Path(name).name), *options],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=900,
         )
 
     def test_machine_code(self):
