@@ -1,7 +1,7 @@
 """Twill under kernels that nobody changed: `install()`, or `TWILL=1` in the environment.
 
 Every launch of a `triton.jit` function goes through `Launches.run`, those under `triton.autotune` and `triton.heuristics`
-too. A first launch is stock Triton's; background processes make a kernel of its TTIR; when there is one, launches alternate
+too; those of torch.compile's kernels go through `inductor.Runner`. A first launch is stock Triton's; background processes make a kernel of its TTIR; when there is one, launches alternate
 between both sides until it is settled which is faster. Nothing is launched twice, and nobody waits.
 """
 
@@ -14,6 +14,7 @@ from typing import Any
 from .. import needs
 from ..errors import InputError
 from .activity import Activity
+from .importing import AfterImport
 from .report import KernelStatus, StatusReport, status_of
 from .settings import Log, Mode, Settings, default_jobs
 
@@ -22,6 +23,7 @@ __all__ = ["KernelStatus", "StatusReport", "install", "status", "uninstall"]
 _activity: Activity | None = None
 _lock = threading.Lock()
 _originals: list[tuple[Any, str, Any]] = []
+_waiting: list[AfterImport] = []
 
 
 def install(
@@ -64,7 +66,7 @@ def _install(settings: Settings) -> None:
     from triton.runtime.autotuner import Autotuner
     from triton.runtime.jit import JITFunction
 
-    from . import hooks, stock
+    from . import hooks, inductor, stock
 
     activity = Activity(settings, triton, stock.launcher())
     replaced = [
@@ -73,15 +75,22 @@ def _install(settings: Settings) -> None:
         (Autotuner, "_bench", hooks.of_tuning(activity, Autotuner._bench)),
         (JITFunction, "__getstate__", hooks.state_without_launches),
     ]
-    for owner, name, replacement in replaced:
-        _originals.append((owner, name, vars(owner).get(name)))
-        setattr(owner, name, replacement)
+    for one in replaced:
+        _replace(*one)
+    _waiting.extend(inductor.follow(activity, _replace))
     _activity = activity
+
+
+def _replace(owner: Any, name: str, replacement: Any) -> None:
+    _originals.append((owner, name, vars(owner).get(name)))
+    setattr(owner, name, replacement)
 
 
 def uninstall() -> None:
     """Leaves all later launches to stock Triton, and ends background processes."""
     global _activity
+    while _waiting:
+        _waiting.pop().forget()
     while _originals:
         owner, name, original = _originals.pop()
         if original is None:

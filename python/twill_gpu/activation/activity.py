@@ -50,6 +50,8 @@ class Activity:
         self._thread = threading.local()
         self.is_paused = False
         """All launches of all threads are stock Triton's; for measurements."""
+        self.left_inductor = False
+        """It was said that kernels of torch.compile are left to stock Triton."""
         self._folder: Path | None = None
         self._numbers = itertools.count()
         self._trials: set[str] = set()
@@ -79,6 +81,13 @@ class Activity:
             return bool(cuda is not None and cuda.is_current_stream_capturing())
         except Exception:
             return False
+
+    def stream(self, device: int) -> int | None:
+        """The current stream of a device."""
+        try:
+            return int(self.triton.runtime.driver.active.get_current_stream(device))
+        except Exception:
+            return None
 
     def is_deterministic(self) -> bool:
         """Whether torch was told that results must be the same each time."""

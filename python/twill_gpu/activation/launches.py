@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..contest import Side
 from ..jit_kernel import STOCK_ONLY
-from . import checking
-from .settings import Mode
+from . import turn
 from .sources import may_multiply
-from .specialisation import Specialised
+from .specialisation import Specialised, function_of
 
 if TYPE_CHECKING:
     from .activity import Activity
@@ -76,7 +74,7 @@ class Launches:
         if callable(grid):
             grid = grid(bound)
         by_stock = partial(self._activity.launch_stock, found.compiled, grid, bound, device)
-        return self._contested(found, bound, grid, by_stock)
+        return turn.launch(self._activity, found, bound, grid, by_stock)
 
     def run_compiled(self, found: Specialised, grid: Any, args: tuple[Any, ...], by_stock: Callable[..., Any]) -> Any:
         """As `CompiledKernel[grid](*args)` on what `run` gave back before: all arguments by position, constexprs too."""
@@ -85,7 +83,7 @@ class Launches:
         is_here = self._driver.active.get_current_device() == found.device
         if len(args) != len(names) or self._activity.is_suspended() or not is_here:
             return by_stock(*args)
-        self._contested(found, dict(zip(names, args)), grid, partial(by_stock, *args))
+        turn.launch(self._activity, found, dict(zip(names, args)), grid, partial(by_stock, *args))
         return None
 
     def _device(self, device: int) -> _Device:
@@ -100,7 +98,8 @@ class Launches:
             return None
         compiled = compiled.result() if hasattr(compiled, "result") else compiled
         # Another thread may be here too, or one that captures a graph was.
-        fresh = Specialised(self._activity, self._function, compiled, here[0], device)
+        ttir = compiled.asm.get("ttir", "")
+        fresh = Specialised(self._activity, function_of(self._function), ttir, compiled, here[0], device)
         found = here[2].setdefault(key, fresh)
         if found is fresh:
             self._activity.add(found)
@@ -121,70 +120,6 @@ class Launches:
                 raise RuntimeError(
                     f"Global variable {name} has changed since we compiled this kernel, from {value} to {now}"
                 )
-
-    def _contested(self, found: Specialised, bound: dict[str, Any], grid: Any, by_stock: Callable[[], Any]) -> Any:
-        """A launch by the side whose turn it is."""
-        kernel, is_capturing = found.kernel, self._activity.is_capturing()
-        found.launches += 1
-        if is_capturing:
-            found.captured[Side.STOCK] += 1
-        if kernel is None:
-            return by_stock()
-        runtime = self._knobs.runtime
-        enter, leave = runtime.launch_enter_hook, runtime.launch_exit_hook
-        if getattr(enter, "calls", enter) or getattr(leave, "calls", leave):
-            # Profilers are told of stock Triton's kernels, with the metadata of their authors.
-            return by_stock()
-        is_check = self._activity.settings.mode is Mode.CHECK
-        turn, contested, plan = Side.STOCK, None, None
-        varying: list[Any] = []
-        try:
-            sizes: Any = grid(bound) if callable(grid) else grid
-            grid = tuple(map(operator.index, sizes))
-            key = found.class_of(bound, grid)
-            contested = found.contests.get(key)
-            if contested is None or contested.winner is not Side.STOCK:
-                # Nothing may be made, loaded or tried while launches go into a CUDA graph.
-                may = not is_capturing or (
-                    contested is not None and contested.winner is Side.TWILL and kernel.is_planned(bound, grid)
-                )
-                if may:
-                    plan, varying = kernel.plan(bound, grid)
-                    # Stock Triton launches on the device in use, wherever memory is: that one's stream has the launch.
-                    may = plan.index == found.device
-                if not may:
-                    contested = None
-                elif is_check:
-                    turn = Side.TWILL
-                else:
-                    contested = contested or found.contest_for(key)
-                    turn = Side.STOCK if contested is None else contested.turn()
-        except Exception as error:
-            # Refused, or whatever: stock Triton says it if the arguments are wrong.
-            found.refuse(f"{type(error).__name__}: {error}")
-            return by_stock()
-        if is_check:
-            if turn is Side.STOCK or len(found.checked) >= checking.LAUNCHES:
-                return by_stock()
-            return checking.launch(found, bound, grid, by_stock)
-        if contested is None:
-            return by_stock()
-        if turn is Side.STOCK:
-            return by_stock() if contested.winner is not None else contested.launch(Side.STOCK, by_stock)
-        try:
-            launch = partial(plan.launch, varying)  # type: ignore[union-attr]
-            if contested.winner is not None:
-                launch()
-            else:
-                contested.launch(Side.TWILL, launch)
-        except Exception as error:
-            # It was not launched.
-            found.refuse(f"{type(error).__name__}: {error}")
-            return by_stock()
-        if is_capturing:
-            found.captured[Side.STOCK] -= 1
-            found.captured[Side.TWILL] += 1
-        return found.compiled
 
 
 class _Unhooked:

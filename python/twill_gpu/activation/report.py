@@ -51,10 +51,9 @@ def status_of(found: Specialised) -> KernelStatus:
         if one.milliseconds.get(Side.TWILL) and Side.STOCK in one.milliseconds
     )
     info = found.kernel.info if found.kernel is not None else {}
-    function = found.function
     return KernelStatus(
         found.name,
-        f"{function.fn.__code__.co_filename}:{function.fn.__code__.co_firstlineno}",
+        found.function.place,
         found.status.value,
         found.reason,
         info.get("ii"),

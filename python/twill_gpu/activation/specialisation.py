@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, TimeoutError
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +23,8 @@ from .workers import Unanswered
 if TYPE_CHECKING:
     from .activity import Activity
 
-MMA = re.compile(r"\btt\.dot(_scaled)?\b")
-LOOP = re.compile(r"\bscf\.(for|while)\b")
+_MMA = re.compile(r"\btt\.dot(_scaled)?\b")
+_LOOP = re.compile(r"\bscf\.(for|while)\b")
 SHARE = 0.01
 """The part of a kernel's time so far that trials in the background may cost."""
 REMEMBERED = 256
@@ -50,12 +51,35 @@ class Status(Enum):
         return self is not Status.STOCK
 
 
-class Specialised:
-    """A specialisation of a Triton function on a device, as stock Triton compiled it."""
+def nothing_for_twill(ttir: str) -> str | None:
+    """Why Twill does not look at a kernel: it has no MMA, or no loop."""
+    if not _MMA.search(ttir):
+        return "it has no MMA"
+    return None if _LOOP.search(ttir) else "it has no loop"
 
-    def __init__(self, activity: Activity, function: Any, compiled: Any, target: Any, device: int):
+
+@dataclass(frozen=True)
+class Function:
+    """What is known of a Triton function."""
+
+    name: str
+    arg_names: Sequence[str]
+    place: str
+    """Where its source is."""
+
+
+def function_of(function: Any) -> Function:
+    """What is known of a `JITFunction`."""
+    code = function.fn.__code__
+    return Function(function.__name__, function.arg_names, f"{code.co_filename}:{code.co_firstlineno}")
+
+
+class Specialised:
+    """A specialisation of a Triton function on a device. compiled: what stock Triton made of this TTIR, if it is there."""
+
+    def __init__(self, activity: Activity, function: Function, ttir: str, compiled: Any, target: Any, device: int):
         self.activity, self.function, self.compiled, self.device = activity, function, compiled, device
-        self.name: str = function.__name__
+        self.name = function.name
         self.status, self.reason = Status.STOCK, ""
         self.kernel: ScheduledKernel | None = None
         self.contests: dict[Any, Contest] = {}
@@ -64,7 +88,7 @@ class Specialised:
         """Those of them that went into CUDA graphs, by whose kernel it was."""
         self.checked: list[str] = []
         """What was found by comparison with stock Triton, a line for each launch."""
-        self._ttir = compiled.asm.get("ttir", "")
+        self._ttir = ttir
         self._machine = ""
         self._numbers: list[str] = []
         self._target, self._digest = target, ""
@@ -111,10 +135,9 @@ class Specialised:
         excluded = self.activity.settings.excludes(self.name)
         if excluded is not None:
             return excluded
-        if not MMA.search(self._ttir):
-            return "it has no MMA"
-        if not LOOP.search(self._ttir):
-            return "it has no loop"
+        nothing = nothing_for_twill(self._ttir)
+        if nothing is not None:
+            return nothing
         if self.activity.is_full():
             return "Twill has as many kernels in this process as it may have"
         self._machine = gpu.machine_of(target.arch)
@@ -180,7 +203,7 @@ class Specialised:
                     self._fail(f"Twill's kernel has no pipeline: {described['in_order']}")
                     return
                 kernel = ScheduledKernel(folder, self._ttir, self._machine)
-                kernel.check_parameters(self.function.arg_names)
+                kernel.check_parameters(list(self.function.arg_names))
                 kernel.compile()
                 kernel.shed()
             except Exception as error:

@@ -1,0 +1,167 @@
+"""Kernels of torch.compile: Inductor compiles them, in processes of its own too, and launches them by functions that it writes.
+
+A launcher computes the grid and calls `runner`, a name among its globals: that of `CompiledKernel` with all arguments, or that of
+a static launcher (`torch/_inductor/runtime/static_triton_launcher.py`), which knows machine code alone, with those that are no
+constants.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from ..contest import Side
+from . import turn
+from .importing import AfterImport
+from .specialisation import Function, Specialised, nothing_for_twill
+
+if TYPE_CHECKING:
+    from .activity import Activity
+
+HEURISTICS, TUNING = "torch._inductor.runtime.triton_heuristics", "torch._inductor.autotune_process"
+
+
+def follow(activity: Activity, replace: Callable[[Any, str, Any], None]) -> list[AfterImport]:
+    """Has kernels of torch.compile taken from when Inductor is imported. replace: puts something in the place of an attribute."""
+
+    def of_heuristics(module: Any) -> None:
+        for result in (module.TritonCompileResult, module.StaticTritonCompileResult):
+            replace(result, "make_launcher", _making(activity, result.make_launcher))
+        replace(module.CachingAutotuner, "bench", _alone(activity, module.CachingAutotuner.bench))
+
+    def of_tuning(module: Any) -> None:
+        replace(module.BenchmarkRequest, "benchmark", _alone(activity, module.BenchmarkRequest.benchmark))
+
+    def safely(act: Callable[[Any], None]) -> Callable[[ModuleType], None]:
+        def do(module: ModuleType) -> None:
+            try:
+                act(module)
+            except Exception as error:
+                _left(activity, error)
+
+        return do
+
+    return [AfterImport(HEURISTICS, safely(of_heuristics)), AfterImport(TUNING, safely(of_tuning))]
+
+
+def _left(activity: Activity, error: Exception) -> None:
+    """Says once that this torch is another one than is known."""
+    from .activity import say
+
+    if not activity.left_inductor:
+        activity.left_inductor = True
+        say(f"twill: kernels of torch.compile stay with stock Triton: {type(error).__name__}: {error}")
+
+
+def _alone(activity: Activity, original: Callable[..., Any]) -> Callable[..., Any]:
+    """In the place of a method by which Inductor compares its configurations: Twill takes the winner."""
+
+    @functools.wraps(original)
+    def bench(self: Any, *args: Any, **named: Any) -> Any:
+        with activity.suspended():
+            return original(self, *args, **named)
+
+    return bench
+
+
+def _making(activity: Activity, original: Callable[..., Any]) -> Callable[..., Any]:
+    """In the place of `CompileResult.make_launcher`."""
+
+    @functools.wraps(original)
+    def make_launcher(self: Any) -> Any:
+        launcher = original(self)
+        try:
+            _take(activity, self, launcher)
+        except Exception as error:
+            _left(activity, error)
+        return launcher
+
+    return make_launcher
+
+
+def _take(activity: Activity, result: Any, launcher: Any) -> None:
+    """Puts a `Runner` into a launcher, if there is something for Twill in its kernel."""
+    meta, kernel, names = result.compile_meta, result.kernel, launcher.__globals__
+    device = meta.get("device") or 0
+    is_static = getattr(launcher, "_is_static", False)
+    ttir = _kept_ttir(result, device) if is_static else kernel.asm.get("ttir", "")
+    if not ttir or nothing_for_twill(ttir) is not None:
+        return
+    if is_static:
+        name, arg_names = kernel.name, kernel.arg_names
+        absent = result._get_arg_lists(arg_names, kernel.declared_constexprs)[2]
+        given = [one for i, one in enumerate(arg_names) if i not in kernel.full_constexprs and one not in absent]
+        first = 0
+    else:
+        function = kernel.src.fn
+        name, arg_names = function.__name__, function.arg_names
+        # The launcher gives function, metadata and hooks before them.
+        given, first = list(arg_names), 5
+    target = SimpleNamespace(backend=meta["device_type"], arch=meta["cc"])
+    function = Function(name, list(arg_names), "torch.compile")
+    names["runner"] = Runner(activity, names["runner"], function, ttir, target, device, given, first)
+
+
+def _kept_ttir(result: Any, device: int) -> str:
+    """The TTIR of a kernel of which Inductor keeps the machine code alone, from Triton's cache; empty if it is gone."""
+    from torch._inductor.runtime import triton_heuristics as inductor
+
+    folder = Path(inductor.triton_cache_dir(device), inductor.triton_hash_to_path_key(result.kernel.hash))
+    try:
+        return (folder / f"{result.kernel.name}.ttir").read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
+
+class Runner:
+    """In the place of a launcher's `runner`: a launch by Twill's kernel or by Inductor's."""
+
+    def __init__(
+        self,
+        activity: Activity,
+        runner: Callable[..., Any],
+        function: Function,
+        ttir: str,
+        target: Any,
+        device: int,
+        given: list[str],
+        first: int,
+    ):
+        """given: names of the arguments, from the number `first` on of those after grid and stream."""
+        self._activity, self._runner, self._device = activity, runner, device
+        self._function, self._ttir, self._target = function, ttir, target
+        self._given, self._first = given, first
+        self._found: Specialised | None = None
+
+    def __call__(self, x: int, y: int, z: int, stream: int, *args: Any) -> Any:
+        activity, found = self._activity, self._found
+        if activity.has_ended or activity.is_suspended() or len(args) != self._first + len(self._given):
+            return self._runner(x, y, z, stream, *args)
+        by_stock = partial(self._runner, x, y, z, stream, *args)
+        if found is None or not found.has_begun:
+            return self._begin(by_stock)
+        if stream != activity.stream(self._device):
+            # Twill's kernel would be launched on the current one.
+            return by_stock()
+        turn.launch(activity, found, dict(zip(self._given, args[self._first :])), (x, y, z), by_stock)
+        return None
+
+    def _begin(self, by_stock: Callable[[], Any]) -> Any:
+        """The first launch is Inductor's."""
+        returned, activity = by_stock(), self._activity
+        found = self._found
+        if found is None:
+            found = self._found = Specialised(activity, self._function, self._ttir, None, self._target, self._device)
+            activity.add(found)
+        found.launches += 1
+        if activity.is_capturing():
+            found.captured[Side.STOCK] += 1
+            found.leave()
+        else:
+            found.begin([])
+            self._ttir = ""
+        return returned
