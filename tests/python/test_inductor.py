@@ -6,7 +6,7 @@ import types
 import gemm_tma as gemm
 import pytest
 import triton
-from test_activation import TRIALS, finish, gpu, sides  # noqa: F401
+from test_activation import TRIALS, gpu, sides  # noqa: F401
 from test_jit import TILES, gemm_arguments
 from twill_gpu import activation
 from twill_gpu.activation import inductor
@@ -126,6 +126,25 @@ def test_static_launchers_find_the_ttir_in_tritons_cache(gpu, tensor, heuristics
     launcher = result.make_launcher()
     launcher(*arguments(tensor), stream=7)
     assert sides(gpu) == ["stock"] and len(activation.status()) == 1
+
+
+def test_the_file_that_inductor_writes_makes_no_other_kernel(gpu, tensor, heuristics, made, tmp_path):  # noqa: F811
+    activation.install("wait")
+    launcher = heuristics.TritonCompileResult(made).make_launcher()
+    for _ in range(TRIALS + 2):
+        launcher(*arguments(tensor), stream=7)
+    activation.uninstall()
+    # The next process finds kernel and choice.
+    activation.install("frozen")
+    result = heuristics.StaticTritonCompileResult(made, tmp_path)
+    place = tmp_path / "of it" / "gemm_tma.ttir"
+    assert "gemm_tma.py" in place.read_text()
+    place.write_text(place.read_text().replace("gemm_tma.py", "cn4odkto.py"))
+    launcher = result.make_launcher()
+    gpu.launched.clear()
+    for _ in range(2):
+        launcher(*arguments(tensor), stream=7)
+    assert sides(gpu) == ["stock", "twill"], activation.status()
 
 
 def test_inductor_compares_its_configurations_without_twill(gpu, tensor, heuristics, made):  # noqa: F811

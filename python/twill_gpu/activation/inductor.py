@@ -8,6 +8,7 @@ constants.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,9 @@ from .specialisation import Function, Specialised, nothing_for_twill
 if TYPE_CHECKING:
     from .activity import Activity
 
+SOURCE = "torch.compile"
+"""In the place of the files that Inductor writes: they are named after a hash, and the same kernel may be in several."""
+_FILE = re.compile(r'"[^"\n]+":(?=\d+:\d+)')
 HEURISTICS, TUNING = "torch._inductor.runtime.triton_heuristics", "torch._inductor.autotune_process"
 
 
@@ -102,7 +106,8 @@ def _take(activity: Activity, result: Any, launcher: Any) -> None:
         # The launcher gives function, metadata and hooks before them.
         given, first = list(arg_names), 5
     target = SimpleNamespace(backend=meta["device_type"], arch=meta["cc"])
-    function = Function(name, list(arg_names), "torch.compile")
+    function = Function(name, list(arg_names), SOURCE)
+    ttir = _FILE.sub(f'"{SOURCE}":', ttir)
     names["runner"] = Runner(activity, names["runner"], function, ttir, target, device, given, first)
 
 
