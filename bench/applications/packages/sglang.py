@@ -231,20 +231,8 @@ def decode_attention_latent(count: int = 32, shortest: int = 1000, step: int = 3
 
 
 def _prefill(lengths: Sequence[int], causal: bool, dim: int) -> tuple[Call, Call]:
-    """Attention of sequences without a cache."""
-    module = _module("kernels.ops.attention.prefill_attention")
-    begins = stubs.starts(lengths)
-    q = stubs.normal(begins[-1], QUERY_HEADS, dim, seed=1)
-    k = stubs.normal(begins[-1], KEY_HEADS, dim, seed=2)
-    v = stubs.normal(begins[-1], KEY_HEADS, dim, seed=3)
-    first, sizes = stubs.ints(begins[:-1]), stubs.ints(lengths)
-
-    def call() -> list[torch.Tensor]:
-        out = torch.empty_like(q)
-        module.context_attention_fwd(q, k, v, out, first, sizes, max(lengths), is_causal=causal)
-        return [out]
-
-    return call, lambda: [stubs.attention_of_each(q, k, v, begins, dim**-0.5, causal)]
+    attend = _module("kernels.ops.attention.prefill_attention").context_attention_fwd
+    return stubs.attention_without_cache(attend, lengths, QUERY_HEADS, KEY_HEADS, dim, causal)
 
 
 @case("sglang")

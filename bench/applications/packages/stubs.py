@@ -9,12 +9,14 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import torch
+
+from bench.applications.case import Call
 
 DEVICE = "cuda"
 
@@ -223,6 +225,24 @@ def attention(
         scores = q[:, head].double() @ k[:, head // group].double().T * scale
         result[:, head] = scores.masked_fill_(hidden, float("-inf")).softmax(-1) @ v[:, head // group].double()
     return result
+
+
+def attention_without_cache(
+    attend: Callable[..., Any], lengths: Sequence[int], query_heads: int, key_heads: int, dim: int, causal: bool
+) -> tuple[Call, Call]:
+    """Attention of sequences that lie one behind the other, by `context_attention_fwd` as vLLM and SGLang have it."""
+    begins = starts(lengths)
+    q = normal(begins[-1], query_heads, dim, seed=1)
+    k = normal(begins[-1], key_heads, dim, seed=2)
+    v = normal(begins[-1], key_heads, dim, seed=3)
+    first, sizes = ints(begins[:-1]), ints(lengths)
+
+    def call() -> list[torch.Tensor]:
+        out = torch.empty_like(q)
+        attend(q, k, v, out, first, sizes, max(lengths), is_causal=causal)
+        return [out]
+
+    return call, lambda: [attention_of_each(q, k, v, begins, dim**-0.5, causal)]
 
 
 def attention_of_each(

@@ -121,47 +121,40 @@ class Recorder:
         """A launch was made, or a kernel compiled for later."""
         if compiled is None:
             return
+        with self._recording(function):
+            if timer is not None:
+                timer[1].record()
+            compiled = compiled.result() if hasattr(compiled, "result") else compiled
+            is_new = id(compiled) not in self._kernels
+            if is_new:
+                self._kept += [compiled, function]
+                self._kernels[id(compiled)] = self._found(function, compiled)
+            kernel = self._kernels[id(compiled)]
+            self._last[id(function)] = self._last.get(id(function), (None, 0))
+            if kernel is None:
+                return
+            if warmup or getattr(self._tuning, "on", False):
+                if is_new:
+                    self._write(kernel)
+                return
+            one = self._class_of(kernel, function, compiled, grid, args, named)
+            one.count += 1
+            # Of another kernel than the launch before, something may have been compiled or loaded in between.
+            if timer is not None and not is_new and one.count > 1:
+                one.pending.append(timer)
+            one.collect()
+            self._last[id(function)] = one, one.count
+            if not one.count & (one.count - 1) and (one.count == 1 or one.count >= TIMED):
+                self._write(kernel)
+
+    @contextmanager
+    def _recording(self, function: Any) -> Iterator[None]:
+        """Whatever a kernel has that is not known, the program goes on."""
         try:
             with self._lock:
-                self._launched(function, compiled, grid, args, named, warmup, timer)
+                yield
         except Exception as error:
-            # Whatever a kernel has that is not known, the program goes on.
             self._unrecorded = self._unrecorded or f"{function.__name__}: {type(error).__name__}: {error}"
-
-    def _launched(
-        self,
-        function: Any,
-        compiled: Any,
-        grid: Any,
-        args: tuple[Any, ...],
-        named: Mapping[str, Any],
-        warmup: bool,
-        timer: tuple[contest.Event, contest.Event] | None,
-    ) -> None:
-        if timer is not None:
-            timer[1].record()
-        compiled = compiled.result() if hasattr(compiled, "result") else compiled
-        is_new = id(compiled) not in self._kernels
-        if is_new:
-            self._kept += [compiled, function]
-            self._kernels[id(compiled)] = self._found(function, compiled)
-        kernel = self._kernels[id(compiled)]
-        self._last[id(function)] = self._last.get(id(function), (None, 0))
-        if kernel is None:
-            return
-        if warmup or getattr(self._tuning, "on", False):
-            if is_new:
-                self._write(kernel)
-            return
-        one = self._class_of(kernel, function, compiled, grid, args, named)
-        one.count += 1
-        # Of another kernel than the launch before, something may have been compiled or loaded in between.
-        if timer is not None and not is_new and one.count > 1:
-            one.pending.append(timer)
-        one.collect()
-        self._last[id(function)] = one, one.count
-        if not one.count & (one.count - 1) and (one.count == 1 or one.count >= TIMED):
-            self._write(kernel)
 
     def _class_of(
         self, kernel: _Kernel, function: Any, compiled: Any, grid: Any, args: tuple[Any, ...], named: Mapping[str, Any]
