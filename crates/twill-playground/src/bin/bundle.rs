@@ -6,7 +6,7 @@ use miniz_oxide::deflate::compress_to_vec_zlib;
 use std::path::Path;
 use std::process::ExitCode;
 use std::{env, fs};
-use twill_report::page::policy_hash;
+use twill_report::page::Document;
 use wasm_bindgen_cli_support::Bindgen;
 
 /// The page's code and style, and the worker's loop.
@@ -58,35 +58,15 @@ fn megabytes(bytes: usize) -> f64 {
     bytes as f64 / 1e6
 }
 
-/// The page. Its policy lets it ask for nothing, and run nothing but what is in it.
+/// The page.
 fn html(worker: &str, engine: &str) -> String {
-    let (script, style) = (policy_hash(SCRIPT), policy_hash(STYLE));
-    let policy = format!(
-        "default-src 'none'; script-src '{script}' 'wasm-unsafe-eval'; style-src '{style}'; worker-src blob:; \
-         img-src data: blob:; base-uri 'none'; form-action 'none'"
-    );
-    let version = env!("CARGO_PKG_VERSION");
-    format!(
-        r#"<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="generator" content="Twill {version}">
-<link rel="icon" href="data:,">
-<title>Playground - Twill</title>
-<style>{STYLE}</style>
-</head>
-<body>
-<div id="app"></div>
+    let body = format!(
+        r#"<div id="app"></div>
 <noscript><h1>Twill's playground</h1><p>It needs JavaScript, WebAssembly and workers.</p></noscript>
 <script type="text/plain" id="worker">{worker}</script>
-<script type="application/zlib" id="engine">{engine}</script>
-<script>{SCRIPT}</script>
-</body>
-</html>
-"#
-    )
+<script type="application/zlib" id="engine">{engine}</script>"#
+    );
+    let version = env!("CARGO_PKG_VERSION");
+    Document { title: "Playground - Twill", version, style: STYLE, body: &body, script: SCRIPT, has_engine: true }
+        .html()
 }

@@ -13,24 +13,36 @@ const SCRIPT: &str = include_str!("../../page/dist/report.js");
 /// Its style.
 const STYLE: &str = include_str!("../../page/dist/report.css");
 
-/// The page as an HTML file.
-pub fn html(page: &Page) -> String {
-    let (script, style) = (lines(SCRIPT), lines(STYLE));
-    let policy = format!(
-        "default-src 'none'; script-src '{}'; style-src '{}'; img-src data: blob:; base-uri 'none'; form-action 'none'",
-        policy_hash(&script),
-        policy_hash(&style)
-    );
-    let title = match &page.machine {
-        Some(machine) => format!("{} on {machine} - Twill", page.name),
-        None => format!("{} - Twill", page.name),
-    };
-    let (title, name) = (escape(&title), escape(&page.name));
-    let (headline, text) = (escape(&page.headline), escape(&page.text));
-    let data = packed::packed(&page.to_json());
-    let version = page.twill;
-    format!(
-        r#"<!doctype html>
+/// One HTML file. Its policy allows its script and style sheet by their hashes, pictures that it makes, and nothing else.
+pub struct Document<'a> {
+    /// Its title, escaped.
+    pub title: &'a str,
+    /// The version of Twill that made it.
+    pub version: &'a str,
+    /// Its style sheet.
+    pub style: &'a str,
+    /// Markup of the body before the script.
+    pub body: &'a str,
+    /// Its script, which the body ends with. It may not have the end of an element in it.
+    pub script: &'a str,
+    /// Whether the script may start workers of its own text, and WebAssembly in them.
+    pub has_engine: bool,
+}
+
+impl Document<'_> {
+    /// The file.
+    pub fn html(&self) -> String {
+        let Self { title, version, body, has_engine, .. } = self;
+        let (script, style) = (lines(self.script), lines(self.style));
+        let (wasm, workers) = if *has_engine { (" 'wasm-unsafe-eval'", " worker-src blob:;") } else { ("", "") };
+        let policy = format!(
+            "default-src 'none'; script-src '{}'{wasm}; style-src '{}';{workers} img-src data: blob:; base-uri 'none'; \
+             form-action 'none'",
+            policy_hash(&script),
+            policy_hash(&style)
+        );
+        format!(
+            r#"<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -43,7 +55,26 @@ pub fn html(page: &Page) -> String {
 <style>{style}</style>
 </head>
 <body>
-<div id="app"></div>
+{body}
+<script>{script}</script>
+</body>
+</html>
+"#
+        )
+    }
+}
+
+/// The page as an HTML file.
+pub fn html(page: &Page) -> String {
+    let title = match &page.machine {
+        Some(machine) => format!("{} on {machine} - Twill", page.name),
+        None => format!("{} - Twill", page.name),
+    };
+    let (title, name) = (escape(&title), escape(&page.name));
+    let (headline, text) = (escape(&page.headline), escape(&page.text));
+    let data = packed::packed(&page.to_json());
+    let body = format!(
+        r#"<div id="app"></div>
 <noscript>
 <h1>{name}</h1>
 <p>{headline}</p>
@@ -51,12 +82,10 @@ pub fn html(page: &Page) -> String {
 <pre>
 {text}</pre>
 </noscript>
-<script type="application/zlib" id="data">{data}</script>
-<script>{script}</script>
-</body>
-</html>
-"#
-    )
+<script type="application/zlib" id="data">{data}</script>"#
+    );
+    let (title, version) = (title.as_ref(), page.twill);
+    Document { title, version, style: STYLE, body: &body, script: SCRIPT, has_engine: false }.html()
 }
 
 /// Returns whether a text is a file that [`html`] made.
@@ -72,6 +101,6 @@ fn lines(text: &str) -> String {
 }
 
 /// A script or a style sheet as a Content-Security-Policy names it: `sha256-…`. `text` has Unix line ends.
-pub fn policy_hash(text: &str) -> String {
+fn policy_hash(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
 }

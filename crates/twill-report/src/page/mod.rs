@@ -18,6 +18,6 @@ mod storage;
 mod tests;
 
 pub use data::{Assembly, Chip, Code, CodeLine, Excluded, Finding, Language, LoopReport, Page, WhatIfAnswer};
-pub use html::{html, is_page, policy_hash};
+pub use html::{Document, html, is_page};
 pub use link::playground_link;
 pub use storage::{Buffer, GroupRegisters, Memory, MemoryKind, Unit};
