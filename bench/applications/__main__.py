@@ -3,6 +3,7 @@
     python -m bench.applications --sources FOLDER            # FOLDER has the packages' Python, a folder for each
     python -m bench.applications --sources FOLDER --only fla
     python -m bench.applications --sources FOLDER --make 8   # only makes kernels, by 8 cases at once, into the cache
+    python -m bench.applications --sources FOLDER --at-once 8 # makes kernels by 8 cases at once; one at a time is timed
     python -m bench.applications --sources FOLDER --json rows.json
 
 Needs a Hopper GPU, torch, Triton 3.6, twill_gpu, and the packages' sources on the path or in --sources. Each call is made by
@@ -21,6 +22,7 @@ import math
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from .case import cases
@@ -40,9 +42,9 @@ def names(only: str) -> list[str]:
     return [name for one in cases() if only in (name := f"{one.package}.{one.name}")]
 
 
-def answer(name: str, sources: str, mode: str, seconds: float) -> dict:
-    """The row of a case."""
-    command = [sys.executable, "-m", "bench.applications.worker", name, sources, mode]
+def answer(name: str, sources: str, mode: str, seconds: float, lock: str | None = None) -> dict:
+    """The row of a case. lock: a file that one process at a time has while it measures."""
+    command = [sys.executable, "-m", "bench.applications.worker", name, sources, mode, *([lock] if lock else [])]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -67,7 +69,8 @@ def is_wrong(row: dict) -> bool:
 def table(rows: list[dict]) -> str:
     """The rows as Markdown."""
     lines = [
-        "| call | kernels: taken, tried, all | stock ms | with Twill ms | ratio | ratio by the clock | difference | error, stock's |",
+        "| call | kernels: Twill's, others' stages and warps, all | stock ms | with Twill ms | ratio | by the clock | difference |"
+        " error, stock's |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
@@ -75,7 +78,7 @@ def table(rows: list[dict]) -> str:
             lines.append(f"| {row['case']} | {' '.join(row['error'].split())[:160]} | | | | | | |")
             continue
         kernels = row["kernels"]
-        taken, made = (sum(bool(one[key]) for one in kernels) for key in ("wins", "grids"))
+        taken, made = (sum(bool(one[key]) for one in kernels) for key in ("wins", "configurations"))
         errors = f"{max(row['error_twill']):.1e}, {max(row['error_stock']):.1e}" if row["error_twill"] else ""
         lines.append(
             f"| {row['case']} | {taken}, {made}, {len(kernels)} | {row['stock_ms']:.3f} | {row['twill_ms']:.3f} | "
@@ -91,13 +94,22 @@ def kernels_table(rows: list[dict]) -> str:
     for row in rows:
         for one in row.get("kernels", ()):
             seen[row["case"].split(".")[0], one["name"]].append(one)
-    lines = ["| kernel | grids | faster by Twill | speed by stock's | else |", "|---|---|---|---|---|"]
+    lines = [
+        "| kernel | grids | Twill's is the fastest | its speed by stock's | other stages and warps | speed of the fastest | else |",
+        "|---|---|---|---|---|---|---|",
+    ]
     for (package, name), each in sorted(seen.items()):
         speeds = [times["stock"] / times["twill"] for one in each for times in one["times"] if times.get("twill")]
         why = sorted({one["reason"] for one in each if one["reason"]})
         spread = f"{min(speeds):.2f}–{max(speeds):.2f}" if speeds else ""
         wins = sum(one["wins"] for one in each)
-        lines.append(f"| {package} `{name}` | {sum(one['grids'] for one in each)} | {wins} | {spread} | {'; '.join(why)[:140]} |")
+        gains = [times["stock"] / times[times["winner"]] for one in each for times in one["times"] if times.get(times["winner"])]
+        gained = f"{min(gains):.2f}–{max(gains):.2f}" if gains else ""
+        others = sorted({side.replace("num_", "") for one in each for side in one["configurations"]})
+        lines.append(
+            f"| {package} `{name}` | {sum(one['grids'] for one in each)} | {wins} | {spread} | {'; '.join(others)} | {gained} | "
+            f"{'; '.join(why)[:140]} |"
+        )
     return "\n".join(lines)
 
 
@@ -109,9 +121,8 @@ def summary(rows: list[dict]) -> str:
     speeds, raw = [], []
     for row in whole:
         for one in row["kernels"]:
-            times = [times for times in one["times"] if times.get("twill")]
-            speeds += [max(1.0, t["stock"] / t["twill"]) if one["wins"] else 1.0 for t in times] or [1.0]
-            raw += [t["stock"] / t["twill"] for t in times]
+            speeds += [t["stock"] / t[t["winner"]] for t in one["times"] if t.get(t["winner"])] or [1.0]
+            raw += [t["stock"] / t["twill"] for t in one["times"] if t.get("twill")]
     parts = [f"{len(rows)} calls, {len(rows) - len(whole)} fail, {sum(map(is_wrong, whole))} wrong"]
     if ratios:
         parts.append(f"whole calls: geometric mean {mean(ratios):.3f}, least {min(ratios):.3f}")
@@ -136,6 +147,9 @@ def main() -> int:
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("--mode", default="wait", help="as TWILL (default: wait)")
     parser.add_argument("--make", type=int, default=0, metavar="CASES", help="only make kernels, by so many cases at once")
+    parser.add_argument(
+        "--at-once", type=int, default=1, metavar="CASES", help="make kernels by so many cases at once, and time one at a time"
+    )
     parser.add_argument("--seconds", type=float, default=SECONDS, help="after which a case is ended")
     parser.add_argument("--json", type=Path, help="write the rows here, too")
     options = parser.parse_args()
@@ -149,11 +163,15 @@ def main() -> int:
                 print(f"made: {row['case']} {row.get('seconds', '')} {str(said)[:300]}", flush=True)
         return 0
     rows: list[dict] = []
-    for name in chosen:
-        rows.append(answer(name, sources, options.mode, options.seconds))
-        print(table(rows[-1:]).splitlines()[-1], file=sys.stderr, flush=True)
-        if options.json:
-            options.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    with tempfile.NamedTemporaryFile() as file, concurrent.futures.ThreadPoolExecutor(options.at_once) as pool:
+        lock = file.name if options.at_once > 1 else None
+        asked = [pool.submit(answer, name, sources, options.mode, options.seconds, lock) for name in chosen]
+        for done in concurrent.futures.as_completed(asked):
+            rows.append(done.result())
+            print(table(rows[-1:]).splitlines()[-1], file=sys.stderr, flush=True)
+            if options.json:
+                options.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    rows.sort(key=lambda row: chosen.index(row["case"]))
     print(table(rows), kernels_table(rows), summary(rows), sep="\n\n")
     return int(any(is_wrong(row) for row in rows))
 

@@ -1,11 +1,14 @@
 """One case, in a process of its own: stock Triton, Twill, both timed, results compared; a line of JSON.
 
-    python -m bench.applications.worker CASE SOURCES MODE
+    python -m bench.applications.worker CASE SOURCES MODE [LOCK]
+
+With LOCK, a file, one process at a time measures.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import importlib
 import json
 import statistics
@@ -17,7 +20,7 @@ from typing import Any
 
 from .case import Case, cases
 
-TRIALS = 60
+TRIALS = 150
 """Calls within which it is settled who is faster."""
 TIMED = 30
 """Timed calls of each side; the median counts."""
@@ -34,20 +37,29 @@ def find(name: str) -> Case:
 def main() -> None:
     """Answers for a case."""
     name, sources, mode = sys.argv[1:4]
+    lock = sys.argv[4] if len(sys.argv) > 4 else None
     sys.path[:0] = sources.split(":")
     started = time.monotonic()
     try:
-        row = measured(find(name), mode)
+        row = measured(find(name), mode, lock)
     except BaseException as error:
         row = {"error": f"{type(error).__name__}: {error}"[:600], "trace": traceback.format_exc()[-1500:]}
     print("\n" + json.dumps({"case": name, **row, "seconds": round(time.monotonic() - started, 1)}), flush=True)
 
 
-def measured(case: Case, mode: str) -> dict[str, Any]:
+@contextlib.contextmanager
+def alone(lock: str | None) -> Iterator[None]:
+    """Waits until no other process measures."""
+    with open(lock or "/dev/null", "w", encoding="utf-8") as file:
+        if lock:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def measured(case: Case, mode: str, lock: str | None) -> dict[str, Any]:
     """Times and differences of a case."""
     import torch
     from twill_gpu import activation
-    from twill_gpu.activation import checking
 
     torch.manual_seed(torch.seed())
     made = case.make()
@@ -60,6 +72,16 @@ def measured(case: Case, mode: str) -> dict[str, Any]:
     call()
     torch.cuda.synchronize()
     first_seconds = time.monotonic() - first
+    with alone(lock):
+        return {"first_call_seconds": round(first_seconds, 2), **timed(case, call, reference)}
+
+
+def timed(case: Case, call: Callable[[], Sequence[Any]], reference: Callable[[], Sequence[Any]] | None) -> dict[str, Any]:
+    """Times and differences of calls while Twill is active."""
+    import torch
+    from twill_gpu import activation
+    from twill_gpu.activation import checking
+
     with paused(activation):
         stock = [one.clone() for one in call()]
         torch.cuda.synchronize()
@@ -67,7 +89,6 @@ def measured(case: Case, mode: str) -> dict[str, Any]:
         varies = [difference(a, b) for a, b in zip(again, stock)]
         row: dict[str, Any] = {"error_stock": against(reference, stock)}
         before, wall_before = milliseconds(call), wall_milliseconds(call)
-    row["first_call_seconds"] = round(first_seconds, 2)
     worst, errors = [0.0] * len(stock), row["error_stock"]
     for _ in range(TRIALS):
         results = call()
@@ -88,8 +109,13 @@ def measured(case: Case, mode: str) -> dict[str, Any]:
             "wins": one.wins,
             "grids": one.grids,
             "speed": one.speed and round(one.speed, 3),
+            "configurations": one.configurations,
+            "gain": one.gain and round(one.gain, 3),
             "launches": one.launches,
-            "times": [{side.value: round(ms, 4) for side, ms in c.milliseconds.items()} for c in found.contests.values()],
+            "times": [
+                {"winner": c.winner, **{side: round(ms, 4) for side, ms in c.milliseconds.items()}}
+                for c in found.contests.values()
+            ],
         }
         for one, found in of_mma(activation)
     ]
@@ -117,7 +143,7 @@ def compared(call: Callable[[], Sequence[Any]]) -> dict[str, Any]:
     from twill_gpu import activation
 
     activation.install("check")
-    for _ in range(3):
+    for _ in range(12):
         call()
     return {"kernels": [{"name": one.name, "reason": one.reason, "checked": one.checked} for one in activation.status()]}
 
@@ -131,7 +157,7 @@ def of_mma(activation: Any) -> list[tuple[Any, Any]]:
 def is_settled(activation: Any) -> bool:
     """Whether each kernel is stock Triton's for good, or has no contest that is open."""
     return all(
-        one.status == "stock" or (one.status == "scheduled" and found.contests and one.grids == len(found.contests))
+        one.status == "stock" or (found.challengers and found.contests and one.grids == len(found.contests))
         for one, found in of_mma(activation)
     )
 

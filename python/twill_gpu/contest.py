@@ -1,8 +1,8 @@
-"""Which of two kernels is faster for a grid and sizes, Twill's or stock Triton's: by the times of a program's own launches.
+"""Which of several kernels is the fastest for a grid and sizes: by the times of a program's own launches.
 
 No launch is made twice, since a kernel may change what it reads: launches alternate until each side has its samples, and
-the faster one has all that follow. One side is the incumbent: it has the launches before, and the other one has to be
-faster beyond doubt.
+the fastest one has all that follow. One side is the incumbent: it has the launches before, and another one has to be
+faster beyond doubt. A side that is clearly behind gets no more launches.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ import math
 import statistics
 import sys
 import threading
-from collections.abc import Callable
-from enum import Enum
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, NewType, Protocol
 
 SAMPLES = 6
 """Launches of each side that are timed, after a first that is not: it may compile and load."""
@@ -22,22 +21,17 @@ GAIN = 0.02
 ERRORS = 2.0
 """Standard errors between a speed-up and its lower bound: 97.7 % of a normal distribution lie above."""
 FAR = 1.5
-"""A challenger that takes so many times the incumbent's time has lost before it has all its samples."""
+"""A challenger whose two first launches each take so many times the incumbent's time has lost."""
+BEHIND = 1.05
+"""So has one whose `FEW` first launches each take so many times the time of another side's."""
+FEW = 3
 SPIN = 200_000
 """Cycles that an idle stream waits before a timed launch, some 0.1 ms: otherwise its time would be that of the CPU's launch."""
 SPIN_MILLISECONDS = 0.12
 
-
-class Side(Enum):
-    """Whose kernel is launched."""
-
-    TWILL = "twill"
-    STOCK = "stock"
-
-    @property
-    def other(self) -> Side:
-        """The other side."""
-        return Side.STOCK if self is Side.TWILL else Side.TWILL
+Side = NewType("Side", str)
+"""Whose kernel is launched."""
+TWILL, STOCK = Side("twill"), Side("stock")
 
 
 class Event(Protocol):
@@ -61,18 +55,21 @@ class Gpu(NamedTuple):
 class Contest:
     """A contest for launches that are alike; until it is settled, `turn` says who is next.
 
+    sides: the incumbent, then its challengers.
     share: the part of the time of all launches so far that trials may cost; None for no limit.
     """
 
-    def __init__(self, gpu: Gpu, incumbent: Side = Side.TWILL, share: float | None = None):
+    def __init__(self, gpu: Gpu, sides: Sequence[Side] = (TWILL, STOCK), share: float | None = None):
         self._gpu, self._share = gpu, share
-        self.incumbent = incumbent
+        self.sides = tuple(sides)
+        self._running = list(sides)
+        """Those that have not lost."""
         self._lock = threading.Lock()
         self._launched = 0
-        self._sides = {side: 0 for side in Side}
+        self._trials = dict.fromkeys(sides, 0)
         """Launches of each side that count as trials."""
         self._pending: list[tuple[Side, Event, Event]] = []
-        self._times: dict[Side, list[float]] = {side: [] for side in Side}
+        self._times: dict[Side, list[float]] = {side: [] for side in sides}
         self.milliseconds: dict[Side, float] = {}
         """Medians, once it is settled."""
         self.winner: Side | None = None
@@ -80,9 +77,19 @@ class Contest:
     @classmethod
     def settled(cls, gpu: Gpu, winner: Side, milliseconds: dict[Side, float]) -> Contest:
         """A contest that was settled before."""
-        contest = cls(gpu)
+        contest = cls(gpu, tuple(milliseconds) or (winner,))
         contest.winner, contest.milliseconds = winner, dict(milliseconds)
         return contest
+
+    @property
+    def incumbent(self) -> Side:
+        """Who has the launches that are no trials."""
+        return self._running[0]
+
+    def speed_of(self, side: Side | None) -> float | None:
+        """Stock Triton's time by that of a side; None where one of them was not timed."""
+        stock, other = self.milliseconds.get(STOCK), None if side is None else self.milliseconds.get(side)
+        return stock / other if stock and other else None
 
     def turn(self) -> Side:
         """The side that has the next launch; the incumbent's into a CUDA graph, where none can be timed."""
@@ -95,8 +102,8 @@ class Contest:
             self._collect()
             if self.winner is not None:
                 return self.winner
-            is_ahead = self._sides[self.incumbent] > self._sides[self.incumbent.other]
-            return self.incumbent.other if is_ahead and not self._is_over() and self._may_try() else self.incumbent
+            least = min(self._running, key=self._trials.__getitem__)
+            return least if not self._is_over() and self._may_try() else self.incumbent
         except Exception:
             return self.incumbent
         finally:
@@ -105,12 +112,12 @@ class Contest:
     def launch(self, side: Side, launch: Callable[[], object]) -> object:
         """Launches, and records the time unless there are enough of them."""
         self._launched += 1
-        is_early = self._sides[side] > self._sides[side.other]
+        is_early = self._trials[side] > min(map(self._trials.__getitem__, self._running))
         if self._is_over() or is_early or self._gpu.is_capturing():
             return launch()
-        if self._sides[side] == 0:
+        if self._trials[side] == 0:
             result = launch()
-            self._sides[side] += 1
+            self._trials[side] += 1
             return result
         try:
             self._gpu.wait_if_idle()
@@ -120,7 +127,7 @@ class Contest:
             return launch()
         # A launch that fails is none.
         result = launch()
-        self._sides[side] += 1
+        self._trials[side] += 1
         try:
             after.record()
         except Exception:
@@ -129,14 +136,18 @@ class Contest:
         return result
 
     def forfeit(self, side: Side) -> None:
-        """One side cannot launch: the other one has it."""
-        self.winner = side.other
+        """A side cannot launch: it has lost, whatever was found before."""
+        with self._lock:
+            if side in self._running:
+                self._running.remove(side)
+            if self.winner == side or (self.winner is None and len(self._running) == 1):
+                self.winner = self._running[0]
 
     @property
     def cost(self) -> float:
         """Milliseconds that trials took more than the incumbent's launches would have."""
         usual = statistics.median(self._times[self.incumbent] or [0.0])
-        slower = sum(max(0.0, time - usual) for time in self._times[self.incumbent.other])
+        slower = sum(max(0.0, time - usual) for side, times in self._times.items() if side != self.incumbent for time in times)
         return slower + SPIN_MILLISECONDS * sum(map(len, self._times.values()))
 
     def _may_try(self) -> bool:
@@ -146,23 +157,34 @@ class Contest:
         return self.cost + SPIN_MILLISECONDS <= self._share * usual * self._launched
 
     def _is_over(self) -> bool:
-        return self.winner is not None or min(self._sides.values()) > SAMPLES
+        return self.winner is not None or min(map(self._trials.__getitem__, self._running)) > SAMPLES
 
     def _collect(self) -> None:
         """Takes the times of launches that have ended; nobody waits for them."""
         while self._pending and self._pending[0][2].query():
             side, before, after = self._pending.pop(0)
             self._times[side].append(before.elapsed_time(after))
-        usual, others = self._times[self.incumbent], self._times[self.incumbent.other]
-        if min(len(usual), len(others)) >= SAMPLES or (len(usual) > 1 and len(others) > 1 and min(others) > FAR * max(usual)):
+        for side in self._running[1:]:
+            if self._has_lost(side):
+                self._running.remove(side)
+        if len(self._running) == 1 or min(len(self._times[side]) for side in self._running) >= SAMPLES:
             self._settle()
+
+    def _has_lost(self, side: Side) -> bool:
+        """Whether a challenger is clearly behind the incumbent, or behind anybody."""
+        mine, usual = self._times[side], self._times[self.incumbent]
+        if min(len(mine), len(usual)) > 1 and min(mine) > FAR * max(usual):
+            return True
+        others = [self._times[other] for other in self._running if other != side]
+        return len(mine) >= FEW and any(len(one) >= FEW and min(mine) > BEHIND * max(one) for one in others)
 
     def _settle(self) -> None:
         self._pending.clear()
-        self.milliseconds = {side: statistics.median(of) for side, of in self._times.items()}
-        challenger = self.incumbent.other
-        bound = lower_bound(self._times[self.incumbent], self._times[challenger])
-        self.winner = challenger if bound > 1 + GAIN else self.incumbent
+        times = {side: of for side, of in self._times.items() if of}
+        self.milliseconds = {side: statistics.median(of) for side, of in times.items()}
+        best = min(self._running, key=self.milliseconds.__getitem__)
+        bound = lower_bound(times[self.incumbent], times[best])
+        self.winner = best if bound > 1 + GAIN else self.incumbent
         # Thousands of contests are kept.
         self._times = {side: [time] for side, time in self.milliseconds.items()}
 

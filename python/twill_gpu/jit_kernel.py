@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from . import backend, contest, dynamo, gpu, needs
-from .contest import Contest, Side
+from .contest import STOCK, TWILL, Contest
 from .errors import TwillError, TwillWarning
 from .machine import Machine
 from .scheduled import ScheduledKernel
@@ -152,18 +152,18 @@ class JitKernel:
             except (kernel.refused, triton.OutOfResources) as error:
                 return self._refused(here, kernel, error, args, grid, named)
         contested = None if plan is None or self.on_failure == "error" else here.contest(plan, kernel.magnitudes(varying))
-        if contested is not None and contested.turn() is Side.STOCK:
+        if contested is not None and contested.turn() == STOCK:
             try:
-                return contested.launch(Side.STOCK, partial(function.run, *args, grid=grid, warmup=False, **named))
+                return contested.launch(STOCK, partial(function.run, *args, grid=grid, warmup=False, **named))
             except Exception:
                 # Whatever it is, Twill's kernel took arguments like these before.
-                contested.forfeit(Side.STOCK)
+                contested.forfeit(STOCK)
         # Stock Triton calls them too, and before anything else.
         for hook in function.pre_run_hooks:
             hook(*args, **named)
         if plan is not None:
             if contested is not None and contested.winner is None:
-                contested.launch(Side.TWILL, partial(plan.launch, varying))
+                contested.launch(TWILL, partial(plan.launch, varying))
             else:
                 plan.launch(varying)
         return kernel

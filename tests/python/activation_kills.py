@@ -54,7 +54,7 @@ def small_disk(kilobytes):
 def warm():
     """A cache in which a kernel is, and a record that it is faster."""
     folder = tempfile.mkdtemp(prefix="warm-")
-    run("plain", 20, TWILL="wait", TWILL_CACHE=folder)
+    run("plain", 60, TWILL="wait", TWILL_CACHE=folder)
     return folder
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import triton
-from triton.backends.compiler import GPUTarget
+from triton.backends.compiler import GPUTarget, Language
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "examples"), str(ROOT / "tests" / "runtime")]
@@ -66,14 +66,18 @@ class FakeGpu:
 
     def launcher_cls(self, source, metadata):
         def launch(x, y, z, stream, function, packed, described, enter, leave, *arguments):
-            self.launched.append(Launched(metadata.name, (x, y, z), arguments, metadata.num_warps))
+            by_twill = getattr(source, "language", None) is Language.GLUON
+            own = (metadata.num_warps, metadata.num_stages)
+            self.launched.append(Launched(metadata.name, (x, y, z), arguments, *own, by_twill))
 
         return launch
 
 
 class Launched(types.SimpleNamespace):
-    def __init__(self, name, grid, arguments, num_warps):
-        super().__init__(name=name, grid=grid, arguments=arguments, num_warps=num_warps)
+    def __init__(self, name, grid, arguments, num_warps, num_stages, by_twill):
+        super().__init__(
+            name=name, grid=grid, arguments=arguments, num_warps=num_warps, num_stages=num_stages, by_twill=by_twill
+        )
 
 
 @pytest.fixture

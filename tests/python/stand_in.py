@@ -43,8 +43,9 @@ class Machine:
 
         class Gpu(FakeGpu):
             def launcher_cls(self, source, metadata):
+                by_stock = getattr(source, "language", None) is not Language.GLUON
+
                 def launch(x, y, z, stream, function, packed, described, enter, leave, *arguments):
-                    by_stock = metadata.num_warps == STOCK_WARPS
                     machine.memory.append(sorted(place.data_ptr() for place in map(base, arguments) if place))
                     machine.twill += not by_stock
                     clock.run(3.0 if by_stock else 2.0)
@@ -57,6 +58,7 @@ class Machine:
             return found if hasattr(found, "data_ptr") else None
 
         import triton
+        from triton.backends.compiler import Language
 
         triton.runtime.driver._active = Gpu()
 

@@ -17,7 +17,7 @@ from test_launch import Device
 from twill_gpu import activation, backend
 from twill_gpu.activation import activity, records, specialisation, workers as background
 from twill_gpu.activation.records import Records
-from twill_gpu.contest import Side
+from twill_gpu.contest import STOCK, TWILL
 from twill_gpu.scheduled import ScheduledKernel, without_bytecode
 
 
@@ -157,8 +157,8 @@ class TestDevices:
             kernel[(4, 3)](*self.arguments(tensor, 1), **TILES, num_warps=8)
         assert sides(gpu)[:3] == ["stock", "stock", "twill"] and sides(gpu)[-1] == "stock"
         assert [one.contests and [*one.contests.values()][0].winner for one in activation._activity.found] == [
-            Side.TWILL,
-            Side.STOCK,
+            TWILL,
+            STOCK,
         ]
 
     def test_what_was_compiled_on_another_device(self, two, gpu, tensor):

@@ -15,7 +15,7 @@ from applications import run
 def cache(tmp_path_factory):
     """A cache that an application left, whose kernel a background process made."""
     folder, scratch = tmp_path_factory.mktemp("cache"), tmp_path_factory.mktemp("scratch")
-    left = run("plain", 20, TWILL="wait", TWILL_CACHE=folder, TMPDIR=scratch)
+    left = run("plain", 60, TWILL="wait", TWILL_CACHE=folder, TMPDIR=scratch)
     right(left)
     assert left.twill > 5
     # Neither it nor the processes that it killed leave anything else.

@@ -1,8 +1,8 @@
-"""Which kernel of two has the launches: by times of events that tests make up."""
+"""Which of several kernels has the launches: by times of events that tests make up."""
 
 import pytest
 import torch_clock
-from twill_gpu.contest import SAMPLES, Contest, Gpu, Side, lower_bound
+from twill_gpu.contest import FEW, SAMPLES, STOCK, TWILL, Contest, Side, lower_bound
 
 
 @pytest.fixture
@@ -15,25 +15,25 @@ def launches(contest, clock, count, **milliseconds):
     sides = []
     for _ in range(count):
         side = contest.turn()
-        contest.launch(side, lambda side=side: clock.run(milliseconds[side.value]))
+        contest.launch(side, lambda side=side: clock.run(milliseconds[side]))
         sides.append(side)
     return sides
 
 
 def test_launches_alternate_and_the_faster_has_the_rest(clock):
     contest = Contest(clock.gpu(lambda: False))
-    assert launches(contest, clock, 2 * SAMPLES + 2, twill=3, stock=2) == [Side.TWILL, Side.STOCK] * (SAMPLES + 1)
+    assert launches(contest, clock, 2 * SAMPLES + 2, twill=3, stock=2) == [TWILL, STOCK] * (SAMPLES + 1)
     clock.synchronize()
-    assert set(launches(contest, clock, 5, twill=3, stock=2)) == {Side.STOCK}
-    assert contest.milliseconds == {Side.TWILL: 3, Side.STOCK: 2}
+    assert set(launches(contest, clock, 5, twill=3, stock=2)) == {STOCK}
+    assert contest.milliseconds == {TWILL: 3, STOCK: 2}
 
 
-@pytest.mark.parametrize(("twill", "stock", "winner"), [(2, 3, Side.TWILL), (2, 1.97, Side.TWILL), (2, 1.9, Side.STOCK)])
+@pytest.mark.parametrize(("twill", "stock", "winner"), [(2, 3, TWILL), (2, 1.97, TWILL), (2, 1.9, STOCK)])
 def test_the_winner(clock, twill, stock, winner):
     contest = Contest(clock.gpu(lambda: False))
     launches(contest, clock, 2 * SAMPLES + 2, twill=twill, stock=stock)
     clock.synchronize()
-    assert contest.turn() is winner
+    assert contest.turn() == winner
 
 
 def test_the_first_launches_are_not_counted(clock):
@@ -41,15 +41,15 @@ def test_the_first_launches_are_not_counted(clock):
     launches(contest, clock, 2, twill=1000, stock=1)
     launches(contest, clock, 2 * SAMPLES, twill=1, stock=2)
     clock.synchronize()
-    assert (contest.turn(), contest.milliseconds[Side.TWILL]) == (Side.TWILL, 1)
+    assert (contest.turn(), contest.milliseconds[TWILL]) == (TWILL, 1)
 
 
 def test_nobody_waits_for_the_gpu(clock):
     contest = Contest(clock.gpu(lambda: False))
     launches(contest, clock, 2 * SAMPLES + 2, twill=3, stock=2)
-    assert set(launches(contest, clock, 3, twill=3, stock=2)) == {Side.TWILL}
+    assert set(launches(contest, clock, 3, twill=3, stock=2)) == {TWILL}
     clock.synchronize()
-    assert contest.turn() is Side.STOCK
+    assert contest.turn() == STOCK
 
 
 def test_a_side_that_cannot_launch_has_lost(clock):
@@ -57,29 +57,29 @@ def test_a_side_that_cannot_launch_has_lost(clock):
     launches(contest, clock, 1, twill=3)
     with pytest.raises(MemoryError):
         contest.launch(contest.turn(), clock.fail)
-    contest.forfeit(Side.STOCK)
-    assert set(launches(contest, clock, 20, twill=3)) == {Side.TWILL}
+    contest.forfeit(STOCK)
+    assert set(launches(contest, clock, 20, twill=3)) == {TWILL}
 
 
 def test_launches_into_a_graph_are_not_timed(clock):
     capturing = [True]
     contest = Contest(clock.gpu(lambda: capturing[0]))
-    assert set(launches(contest, clock, 50, twill=3)) == {Side.TWILL} and clock.events == 0
+    assert set(launches(contest, clock, 50, twill=3)) == {TWILL} and clock.events == 0
     capturing[0] = False
     launches(contest, clock, 2 * SAMPLES + 2, twill=3, stock=2)
     clock.synchronize()
-    assert contest.turn() is Side.STOCK
+    assert contest.turn() == STOCK
     capturing[0] = True
-    assert contest.turn() is Side.STOCK
+    assert contest.turn() == STOCK
 
 
 def test_the_incumbent_stays_unless_the_other_is_faster_beyond_doubt(clock):
-    for stock, winner in ((2.03, Side.STOCK), (2.1, Side.TWILL)):
-        contest = Contest(clock.gpu(), Side.STOCK)
-        assert launches(contest, clock, 4, twill=2, stock=stock) == [Side.STOCK, Side.TWILL] * 2
+    for stock, winner in ((2.03, STOCK), (2.1, TWILL)):
+        contest = Contest(clock.gpu(), (STOCK, TWILL))
+        assert launches(contest, clock, 4, twill=2, stock=stock) == [STOCK, TWILL] * 2
         launches(contest, clock, 2 * SAMPLES, twill=2, stock=stock)
         clock.synchronize()
-        assert contest.turn() is (winner if stock > 2.04 else Side.STOCK)
+        assert contest.turn() == (winner if stock > 2.04 else STOCK)
 
 
 def test_times_that_scatter_raise_doubt():
@@ -88,16 +88,54 @@ def test_times_that_scatter_raise_doubt():
 
 
 def test_a_challenger_that_is_far_slower_has_two_launches(clock):
-    contest = Contest(clock.gpu(), Side.STOCK)
+    contest = Contest(clock.gpu(), (STOCK, TWILL))
     sides = []
     for _ in range(20):
         sides += launches(contest, clock, 1, twill=30, stock=2)
         clock.synchronize()
-    assert contest.winner is Side.STOCK and sides.count(Side.TWILL) == 3
+    assert contest.winner == STOCK and sides.count(TWILL) == 3
+
+
+FAST, SLOW, FAR = map(Side, ("fast", "slow", "far"))
+
+
+def settle(contest, clock, count, **milliseconds):
+    """The sides of so many launches, each of which has ended before the next."""
+    sides = []
+    for _ in range(count):
+        sides += launches(contest, clock, 1, **milliseconds)
+        clock.synchronize()
+    contest.turn()
+    return sides
+
+
+def test_of_several_the_fastest_has_the_rest_and_those_behind_have_few_launches(clock):
+    contest = Contest(clock.gpu(), (STOCK, SLOW, FAR, TWILL, FAST))
+    sides = settle(contest, clock, 40, stock=2, slow=2.4, far=9, twill=1.9, fast=1.5)
+    assert contest.winner == FAST and contest.milliseconds == pytest.approx({STOCK: 2, SLOW: 2.4, FAR: 9, TWILL: 1.9, FAST: 1.5})
+    # The first of each is not timed.
+    assert (sides.count(FAR), sides.count(SLOW), sides.count(TWILL)) == (1 + 2, 1 + FEW, 1 + FEW)
+
+
+def test_the_incumbent_is_timed_even_if_it_is_behind(clock):
+    contest = Contest(clock.gpu(), (STOCK, TWILL, FAST))
+    settle(contest, clock, 30, stock=2, twill=1.0, fast=0.99)
+    assert contest.winner == FAST and contest.milliseconds[STOCK] == 2
+
+
+def test_a_challenger_that_cannot_launch_leaves_the_others(clock):
+    contest = Contest(clock.gpu(), (STOCK, TWILL, FAST))
+    settle(contest, clock, 30, stock=2, twill=1.0, fast=0.9)
+    contest.forfeit(FAST)
+    assert contest.turn() == STOCK
+    contest = Contest(clock.gpu(), (STOCK, TWILL, FAST))
+    launches(contest, clock, 2, stock=2, twill=1)
+    contest.forfeit(FAST)
+    assert set(settle(contest, clock, 30, stock=2, twill=1.0)) == {STOCK, TWILL} and contest.winner == TWILL
 
 
 def test_trials_cost_no_more_than_their_share(clock):
-    contest = Contest(clock.gpu(), Side.STOCK, share=0.01)
+    contest = Contest(clock.gpu(), (STOCK, TWILL), share=0.01)
     usual, paid = 0, 0.0
     for _ in range(5000):
         before = clock.now
@@ -107,7 +145,7 @@ def test_trials_cost_no_more_than_their_share(clock):
         # The first of each side, which loads, and the first that is timed are not known before they are paid.
         paid += clock.now - before - 2
         assert paid <= 0.01 * 2 * usual + 3 * 0.8 + 4 * clock.spin, side
-    assert contest.winner is Side.STOCK and clock.spins > 2
+    assert contest.winner == STOCK and clock.spins > 2
 
 
 def test_idle_streams_are_timed_behind_a_spin(clock):
@@ -117,5 +155,5 @@ def test_idle_streams_are_timed_behind_a_spin(clock):
 
 
 def test_a_contest_of_an_earlier_process(clock):
-    contest = Contest.settled(clock.gpu(), Side.STOCK, {Side.TWILL: 3.0, Side.STOCK: 2.0})
-    assert set(launches(contest, clock, 5, twill=3, stock=2)) == {Side.STOCK} and clock.events == 0
+    contest = Contest.settled(clock.gpu(), STOCK, {TWILL: 3.0, STOCK: 2.0})
+    assert set(launches(contest, clock, 5, twill=3, stock=2)) == {STOCK} and clock.events == 0

@@ -17,7 +17,7 @@ from torch_clock import Clock
 from triton.runtime.jit import MockTensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 from twill_gpu import backend, gpu, options
-from twill_gpu.contest import Side
+from twill_gpu.contest import STOCK, TWILL
 
 TILES = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
 SCALE = tl.constexpr(2)
@@ -236,7 +236,7 @@ class TestAsATritonFunction:
         both, ours = twill_gpu.jit(gemm.gemm_tma.fn), twill_gpu.jit(on_failure="error")(gemm.gemm_tma.fn)
         made = [type(both[(4, 3)](*gemm_arguments(tensor), **TILES)).__name__ for _ in range(16)]
         assert made == ["ScheduledKernel", "CompiledKernel"] * 7 + ["ScheduledKernel"] * 2
-        assert [one.winner for one in both.contests] == [Side.TWILL]
+        assert [one.winner for one in both.contests] == [TWILL]
         assert {type(ours[(4, 3)](*gemm_arguments(tensor), **TILES)).__name__ for _ in range(4)} == {"ScheduledKernel"}
         assert ours.contests == []
 

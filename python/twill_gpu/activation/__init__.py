@@ -33,6 +33,7 @@ def install(
     skip: str | None = None,
     jobs: int | None = None,
     log: str = "off",
+    configurations: bool = True,
 ) -> None:
     """Puts Twill under all Triton kernels of this process, until `uninstall`. Calling it again changes nothing.
 
@@ -40,11 +41,13 @@ def install(
         `check` compares Twill's results with stock Triton's, which has all launches.
     only, skip: regular expressions for names of kernels that it may take, and that it leaves alone.
     jobs: background processes, by default a quarter of the cores and at most four.
+    configurations: try stock Triton's compiler with other numbers of stages and warps, too.
     log: `off`, `summary` (a table when the process ends) or `each` (a line for each kernel, too).
 
     Raises `MissingError` without Triton 3.6 to 3.9, `InputError` for a value that an argument cannot have.
     """
     texts = {"TWILL": mode, "TWILL_ONLY": only or "", "TWILL_SKIP": skip or "", "TWILL_LOG": log}
+    texts["TWILL_CONFIGURATIONS"] = "" if configurations else "0"
     texts["TWILL_BLACKWELL"] = os.environ.get("TWILL_BLACKWELL", "")
     settings = Settings.of_environment({**texts, "TWILL_JOBS": str(default_jobs() if jobs is None else jobs)})
     if settings is None:

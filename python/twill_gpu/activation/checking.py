@@ -1,4 +1,4 @@
-"""`TWILL=check`: Twill's kernel on copies of a launch's memory, stock Triton on the memory itself, and the first difference."""
+"""`TWILL=check`: a challenger on copies of a launch's memory, stock Triton on the memory itself, and the first difference."""
 
 from __future__ import annotations
 
@@ -6,29 +6,50 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..contest import STOCK, TWILL, Side
+
 if TYPE_CHECKING:
     from .specialisation import Specialised
 
 LAUNCHES = 3
-"""Launches of a specialisation that are compared."""
+"""Launches of Twill's kernel for a specialisation that are compared; each other configuration has one."""
 ROUNDINGS = 4
 """Differences of results may be so many roundings of the coarsest type, of the largest value: sums in another order."""
 
 
-def launch(found: Specialised, bound: dict[str, Any], grid: tuple[int, ...], by_stock: Callable[[], Any]) -> Any:
-    """Launches both and notes what differs. The application's memory is written by stock Triton alone."""
+def next_side(found: Specialised) -> Side:
+    """Who is to be compared with stock Triton; stock Triton itself once that was done."""
+    turns = [TWILL] * LAUNCHES if found.kernel is not None else []
+    turns += found.configurations
+    return turns[len(found.checked)] if len(found.checked) < len(turns) else STOCK
+
+
+def launch(
+    found: Specialised, side: Side, on: Callable[[dict[str, Any]], Any], bound: dict[str, Any], by_stock: Callable[[], Any]
+) -> Any:
+    """Launches both and notes what differs. The application's memory is written by stock Triton alone.
+
+    on: launches the challenger on arguments by name.
+    """
     import torch
 
-    if "tt.int_to_ptr" in found.kernel.ttir:  # type: ignore[union-attr]
-        found.checked.append("not checked: it reads addresses from memory, which cannot be copied")
+    who = "" if side == TWILL else f"{side}: "
+    if found.reads_addresses:
+        found.checked.append(f"{who}not checked: it reads addresses from memory, which cannot be copied")
         return by_stock()
     copies: dict[int, Any] = {}
     try:
         values = {name: _copied(value, copies) for name, value in bound.items()}
     except torch.cuda.OutOfMemoryError:
-        found.checked.append("not checked: there is no memory for copies")
+        found.checked.append(f"{who}not checked: there is no memory for copies")
         return by_stock()
-    found.kernel.launch(values, grid)  # type: ignore[union-attr]
+    try:
+        on(values)
+    except Exception as error:
+        # It was not launched.
+        found.checked.append(f"{who}{type(error).__name__}: {error}")
+        _leave(found, side, f"{type(error).__name__}: {error}")
+        return by_stock()
     result = by_stock()
     torch.cuda.synchronize()
     part = allowed([tensor for tensor in map(_tensor, bound.values()) if tensor is not None])
@@ -37,11 +58,19 @@ def launch(found: Specialised, bound: dict[str, Any], grid: tuple[int, ...], by_
         if stock is not None:
             different = difference(ours, stock, part)
             if different:
-                found.checked.append(f"{name}: {different}")
-                found.refuse(f"its results differ from stock Triton's: {name}: {different}")
+                found.checked.append(f"{who}{name}: {different}")
+                _leave(found, side, f"its results differ from stock Triton's: {name}: {different}")
                 return result
-    found.checked.append("no difference")
+    found.checked.append(f"{who}no difference")
     return result
+
+
+def _leave(found: Specialised, side: Side, why: str) -> None:
+    """A challenger has no more launches."""
+    if side == TWILL:
+        found.refuse(why)
+    else:
+        found.drop(side)
 
 
 def _tensor(value: Any) -> Any:

@@ -49,7 +49,7 @@ def of_compiled(activity: Activity, original: Callable[..., Any]) -> Callable[..
     def getitem(self: Any, grid: Any) -> Callable[..., Any]:
         runner: Callable[..., Any] = original(self, grid)
         launches, found = self.__dict__.get(ATTRIBUTE, (None, None))
-        if launches is None or found.kernel is None or not launches.belongs_to(activity):
+        if launches is None or not found.challengers or not launches.belongs_to(activity):
             return runner
 
         def run(*args: Any, **named: Any) -> Any:

@@ -8,6 +8,7 @@ constants.
 from __future__ import annotations
 
 import functools
+import json
 import re
 from collections.abc import Callable
 from functools import partial
@@ -15,8 +16,9 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from ..contest import Side
-from . import turn
+from ..contest import STOCK
+from . import configurations, turn
+from .configurations import Compiled
 from .importing import AfterImport
 from .specialisation import Function, Specialised, nothing_for_twill
 
@@ -92,7 +94,7 @@ def _take(activity: Activity, result: Any, launcher: Any) -> None:
     meta, kernel, names = result.compile_meta, result.kernel, launcher.__globals__
     device = meta.get("device") or 0
     is_static = getattr(launcher, "_is_static", False)
-    ttir = _kept_ttir(result, device) if is_static else kernel.asm.get("ttir", "")
+    ttir = _kept(result, device, "ttir") if is_static else kernel.asm.get("ttir", "")
     if not ttir or nothing_for_twill(ttir) is not None:
         return
     if is_static:
@@ -108,16 +110,22 @@ def _take(activity: Activity, result: Any, launcher: Any) -> None:
     target = SimpleNamespace(backend=meta["device_type"], arch=meta["cc"])
     function = Function(name, list(arg_names), SOURCE)
     ttir = _FILE.sub(f'"{SOURCE}":', ttir)
-    names["runner"] = Runner(activity, names["runner"], function, ttir, target, device, given, first)
+
+    def stock() -> Compiled:
+        if not is_static:
+            return configurations.of_kernel(kernel)
+        return Compiled(None, json.loads(_kept(result, device, "json")), getattr(kernel, "n_spills", None) or 0)
+
+    names["runner"] = Runner(activity, names["runner"], function, ttir, target, device, given, first, stock)
 
 
-def _kept_ttir(result: Any, device: int) -> str:
-    """The TTIR of a kernel of which Inductor keeps the machine code alone, from Triton's cache; empty if it is gone."""
+def _kept(result: Any, device: int, what: str) -> str:
+    """The TTIR or metadata of a kernel of which Inductor keeps the machine code alone, from Triton's cache; empty if gone."""
     from torch._inductor.runtime import triton_heuristics as inductor
 
     folder = Path(inductor.triton_cache_dir(device), inductor.triton_hash_to_path_key(result.kernel.hash))
     try:
-        return (folder / f"{result.kernel.name}.ttir").read_text(encoding="utf-8")
+        return (folder / f"{result.kernel.name}.{what}").read_text(encoding="utf-8")
     except OSError:
         return ""
 
@@ -135,11 +143,12 @@ class Runner:
         device: int,
         given: list[str],
         first: int,
+        stock: Callable[[], Compiled],
     ):
         """given: names of the arguments, from the number `first` on of those after grid and stream."""
         self._activity, self._runner, self._device = activity, runner, device
         self._function, self._ttir, self._target = function, ttir, target
-        self._given, self._first = given, first
+        self._given, self._first, self._stock = given, first, stock
         self._found: Specialised | None = None
 
     def __call__(self, x: int, y: int, z: int, stream: int, *args: Any) -> Any:
@@ -164,9 +173,9 @@ class Runner:
             activity.add(found)
         found.launches += 1
         if activity.is_capturing():
-            found.captured[Side.STOCK] += 1
+            found.captured[STOCK] += 1
             found.leave()
         else:
-            found.begin([])
+            found.begin([], self._stock, len(self._given))
             self._ttir = ""
         return returned

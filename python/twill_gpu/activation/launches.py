@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..contest import Side
+from ..contest import STOCK
 from ..jit_kernel import STOCK_ONLY
-from . import turn
+from . import configurations, turn
 from .sources import may_multiply
 from .specialisation import Specialised, function_of
 
@@ -105,10 +105,10 @@ class Launches:
             self._activity.add(found)
         found.launches += 1
         if self._activity.is_capturing():
-            found.captured[Side.STOCK] += 1
+            found.captured[STOCK] += 1
             found.leave()
         else:
-            found.begin([name for name in STOCK_ONLY if named.get(name)])
+            found.begin([name for name in STOCK_ONLY if named.get(name)], partial(configurations.of_kernel, compiled))
             # Some launch it directly from now on.
             compiled.__dict__[ATTRIBUTE] = self, found
         return compiled

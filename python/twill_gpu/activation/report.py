@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-from ..contest import Side
+from ..contest import STOCK, TWILL
 from .specialisation import Specialised, Status
 
 
@@ -18,9 +19,9 @@ class KernelStatus:
     source: str
     """File and line of its Python."""
     status: str
-    """`stock`, `waiting` or `scheduled`."""
+    """`stock`, `waiting`, `scheduled` or `tuned`."""
     reason: str
-    """Why stock Triton runs it; empty where Twill has a kernel."""
+    """Why Twill has no kernel for it; empty where it has one."""
     interval: int | None
     """Cycles of an iteration, I, by the schedule."""
     proof: str | None
@@ -31,13 +32,17 @@ class KernelStatus:
     captured: int
     """Those of them that went into CUDA graphs; how often graphs are launched nobody counts."""
     captured_wins: int
-    """Those of them that are Twill's kernel's."""
+    """Those of them that are not stock Triton's as its author has it."""
     grids: int
-    """Grids and sizes for which it is settled who is faster."""
+    """Grids and sizes for which it is settled who is the fastest."""
     wins: int
     """Those for which Twill's kernel is."""
     speed: float | None
-    """Stock Triton's time by Twill's, the median of those grids."""
+    """Stock Triton's time by that of Twill's kernel, the median of those grids."""
+    configurations: dict[str, int]
+    """How many of those grids other stages and warps of stock Triton have won, by what they are."""
+    gain: float | None
+    """Stock Triton's time by the winner's, the median of those grids."""
     checked: list[str]
     """With `TWILL=check`: what the comparison of each launch found."""
 
@@ -45,11 +50,7 @@ class KernelStatus:
 def status_of(found: Specialised) -> KernelStatus:
     """The status of a specialisation."""
     settled = [one for one in list(found.contests.values()) if one.winner is not None]
-    speeds = sorted(
-        one.milliseconds[Side.STOCK] / one.milliseconds[Side.TWILL]
-        for one in settled
-        if one.milliseconds.get(Side.TWILL) and Side.STOCK in one.milliseconds
-    )
+    winners = Counter(one.winner for one in settled if one.winner not in (None, STOCK))
     info = found.kernel.info if found.kernel is not None else {}
     return KernelStatus(
         found.name,
@@ -60,13 +61,20 @@ def status_of(found: Specialised) -> KernelStatus:
         info.get("status"),
         info.get("assembler"),
         found.launches,
-        sum(found.captured.values()),
-        found.captured[Side.TWILL],
+        found.captured.total(),
+        found.captured.total() - found.captured[STOCK],
         len(settled),
-        sum(one.winner is Side.TWILL for one in settled),
-        speeds[len(speeds) // 2] if speeds else None,
+        winners.pop(TWILL, 0),
+        _median([one.speed_of(TWILL) for one in settled]),
+        {str(side): count for side, count in winners.most_common()},
+        _median([one.speed_of(one.winner) for one in settled]),
         list(found.checked),
     )
+
+
+def _median(speeds: Iterable[float | None]) -> float | None:
+    known = sorted(speed for speed in speeds if speed is not None)
+    return known[len(known) // 2] if known else None
 
 
 def line(found: Specialised) -> str:
@@ -79,11 +87,18 @@ def _line(one: KernelStatus) -> str:
         return f"{one.name}: stock Triton: {' '.join(one.reason.split())}"
     if one.status == Status.WAITING.value:
         return f"{one.name}: stock Triton, until its kernel is made"
-    parts = [f"{one.name}: scheduled, I = {one.interval} cycles"]
-    if one.grids:
-        parts.append(f"faster for {one.wins} of {one.grids} grids")
-    if one.speed:
-        parts.append(f"{one.speed:.2f} times stock Triton's speed")
+    if one.status == Status.TUNED.value:
+        why = " ".join(one.reason.split())
+        parts = [f"{one.name}: stock Triton, with other stages and warps where that is faster (no kernel of Twill's: {why})"]
+    else:
+        parts = [f"{one.name}: scheduled, I = {one.interval} cycles"]
+        if one.grids:
+            parts.append(f"faster for {one.wins} of {one.grids} grids")
+        if one.speed:
+            parts.append(f"{one.speed:.2f} times stock Triton's speed")
+    parts += [f"{side} for {count} of {one.grids} grids" for side, count in one.configurations.items()]
+    if one.configurations and one.gain:
+        parts.append(f"{one.gain:.2f} times stock Triton's speed with who is the fastest")
     if one.captured:
         parts.append(f"{one.captured_wins} of {one.captured} launches in CUDA graphs")
     parts += [f"checked: {each}" for each in one.checked[:1]]
@@ -104,9 +119,20 @@ class StatusReport(tuple[KernelStatus, ...]):
     def _repr_html_(self) -> str:
         from html import escape
 
-        head = ("kernel", "status", "I", "grids", "faster", "speed", "launches", "reason")
+        head = ("kernel", "status", "I", "grids", "faster", "speed", "configurations", "gain", "launches", "reason")
         rows = [
-            (one.name, one.status, one.interval, one.grids, one.wins, one.speed and f"{one.speed:.2f}", one.launches, one.reason)
+            (
+                one.name,
+                one.status,
+                one.interval,
+                one.grids,
+                one.wins,
+                one.speed and f"{one.speed:.2f}",
+                "; ".join(f"{side}: {count}" for side, count in one.configurations.items()),
+                one.gain and f"{one.gain:.2f}",
+                one.launches,
+                one.reason,
+            )
             for one in self
         ]
         cells = "".join("<tr>" + "".join(f"<td>{escape(str(c if c is not None else ''))}</td>" for c in row) + "</tr>" for row in rows)
@@ -116,6 +142,7 @@ class StatusReport(tuple[KernelStatus, ...]):
 def table(found: Iterable[Specialised], more: int = 0) -> str:
     """The summary at a process's end. more: specialisations that are not listed."""
     report = StatusReport(status_of(one) for one in found if one.reason not in ("it has no MMA", "it has no loop"))
-    taken = sum(one.wins > 0 for one in report)
-    head = f"twill: {len(report)} tensor-core kernels, {taken} faster by Twill" + (f", {more} not listed" if more else "")
+    taken, tuned = sum(one.wins > 0 for one in report), sum(bool(one.configurations) for one in report)
+    head = f"twill: {len(report)} tensor-core kernels, {taken} faster by Twill, {tuned} by other stages and warps"
+    head += f", {more} not listed" if more else ""
     return "\n".join([head, *(f"twill: {_line(one)}" for one in report)])

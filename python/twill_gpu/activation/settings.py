@@ -1,4 +1,4 @@
-"""What the environment asks of activation: `TWILL`, `TWILL_ONLY`, `TWILL_SKIP`, `TWILL_JOBS`, `TWILL_LOG`."""
+"""What the environment asks of activation: `TWILL`, and variables whose names begin with it."""
 
 from __future__ import annotations
 
@@ -47,6 +47,8 @@ class Settings:
     jobs: int = 1
     """Background processes, each with less than 2 GB."""
     log: Log = Log.OFF
+    configurations: bool = True
+    """Try stock Triton's compiler with other numbers of stages and warps, too."""
     blackwell: bool = False
     """Take kernels on Blackwell too, whose kernels were never run by us."""
 
@@ -73,6 +75,7 @@ class Settings:
             _pattern("TWILL_SKIP", environment),
             _jobs(environment),
             _one_of("TWILL_LOG", environment.get("TWILL_LOG", "").strip().lower() or "off", Log),
+            environment.get("TWILL_CONFIGURATIONS", "") != "0",
             environment.get("TWILL_BLACKWELL", "") not in ("", "0"),
         )
 

@@ -1,10 +1,11 @@
-"""A specialisation of somebody else's kernel: whether Twill has a kernel for it, and which side has the launches."""
+"""A specialisation of somebody else's kernel: what Twill has for it, and which side has the launches."""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, TimeoutError
 from dataclasses import dataclass
@@ -14,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from .. import backend
 from ..errors import TwillError
-from ..contest import Contest, Gpu, Side
+from ..contest import STOCK, TWILL, Contest, Gpu, Side
 from ..scheduled import ScheduledKernel
+from . import configurations
+from .configurations import Compiled, Made
 from .records import Records, digest_of
 from .settings import Mode
 from .workers import Unanswered
@@ -41,13 +44,15 @@ class Status(Enum):
     STOCK = "stock"
     """Stock Triton for good; the reason says why."""
     WAITING = "waiting"
-    """Stock Triton until a kernel is made."""
+    """Stock Triton until there is something to try."""
     SCHEDULED = "scheduled"
-    """Twill's kernel where it is faster."""
+    """Twill's kernel where it is the fastest."""
+    TUNED = "tuned"
+    """Stock Triton with other stages and warps where that is faster; the reason says why there is no kernel of Twill's."""
 
     @property
     def is_taken(self) -> bool:
-        """Whether Twill has a kernel, or will have one."""
+        """Whether there is something to try, or will be."""
         return self is not Status.STOCK
 
 
@@ -74,17 +79,25 @@ def function_of(function: Any) -> Function:
     return Function(function.__name__, function.arg_names, f"{code.co_filename}:{code.co_firstlineno}")
 
 
+_Answer = dict[str, Any]
+_UnderWay = tuple[Future[_Answer], Callable[[Future[_Answer]], None]]
+"""What a background process is asked for, and what is done with its answer."""
+
+
 class Specialised:
-    """A specialisation of a Triton function on a device. compiled: what stock Triton made of this TTIR, if it is there."""
+    """A specialisation of a Triton function on a device. compiled: what a launch gives back to Triton's users, if anything."""
 
     def __init__(self, activity: Activity, function: Function, ttir: str, compiled: Any, target: Any, device: int):
         self.activity, self.function, self.compiled, self.device = activity, function, compiled, device
         self.name = function.name
-        self.status, self.reason = Status.STOCK, ""
+        self.reason = ""
+        """Why Twill has no kernel for it."""
         self.kernel: ScheduledKernel | None = None
+        self.configurations: dict[Side, Made] = {}
+        """What stock Triton compiled with other stages and warps."""
         self.contests: dict[Any, Contest] = {}
         self.launches = 0
-        self.captured = {side: 0 for side in Side}
+        self.captured: Counter[Side] = Counter()
         """Those of them that went into CUDA graphs, by whose kernel it was."""
         self.checked: list[str] = []
         """What was found by comparison with stock Triton, a line for each launch."""
@@ -92,11 +105,35 @@ class Specialised:
         self._machine = ""
         self._numbers: list[str] = []
         self._target, self._digest = target, ""
+        self._stock: Compiled | None = None
+        self._awaits_kernel = self._awaits_configurations = False
         self._left_to_begin = [None]
         """Empty once it has begun: of several threads one takes it."""
 
-    def begin(self, only: Sequence[str]) -> None:
-        """Has a kernel made, or takes what is there; whatever goes wrong, stock Triton runs. only: options that Twill has not."""
+    @property
+    def status(self) -> Status:
+        """What runs it."""
+        if self.kernel is not None:
+            return Status.SCHEDULED
+        if self._awaits_kernel or self._awaits_configurations:
+            return Status.WAITING
+        return Status.TUNED if self.configurations else Status.STOCK
+
+    @property
+    def reads_addresses(self) -> bool:
+        """Whether it reads addresses from memory: that cannot be copied."""
+        return "tt.int_to_ptr" in self._ttir
+
+    @property
+    def challengers(self) -> tuple[Side, ...]:
+        """Who may be faster than stock Triton as its author has it."""
+        return (*((TWILL,) if self.kernel is not None else ()), *self.configurations)
+
+    def begin(self, only: Sequence[str], stock: Callable[[], Compiled], passed: int | None = None) -> None:
+        """Has kernels made, or takes what is there; whatever goes wrong, stock Triton runs.
+
+        only: options that Twill has not. stock: what stock Triton compiled. passed: as for `configurations.Made`.
+        """
         try:
             self._left_to_begin.pop()
         except IndexError:
@@ -107,9 +144,22 @@ class Specialised:
                 self.reason = why
                 return
             self._digest = digest_of("\n".join((self._ttir, self._machine, backend.toolchain(), self.activity.version)))
-            self._begin()
+            trial = self.activity.records.read(f"{self._digest}.trial")
+            if trial is not None and self.activity.has_died(trial):
+                self.activity.records.remove(f"{self._digest}.trial")
+                self._fail("a process ended while its first launches were under way")
+                return
+            # Both are under way before either is waited for.
+            under_way = [self._begin()]
+            if self.activity.settings.configurations:
+                self._stock = stock()
+                under_way.append(self._configure(passed))
+            for future, then in filter(None, under_way):
+                if self.activity.settings.mode is not Mode.BACKGROUND:
+                    self._wait(future)
+                future.add_done_callback(then)
         except Exception as error:
-            self.kernel, self.status, self.reason = None, Status.STOCK, f"{type(error).__name__}: {error}"
+            self.kernel, self.reason = None, f"{type(error).__name__}: {error}"
         finally:
             if not self.status.is_taken:
                 self._ttir = ""
@@ -144,37 +194,35 @@ class Specialised:
         return None
 
     # --------------------------------------------------------------------------------------------- making a kernel
-    def _begin(self) -> None:
+    def _begin(self) -> _UnderWay | None:
         """Takes what earlier processes made or found; else has it made."""
-        records, mode = self.activity.records, self.activity.settings.mode
-        record = records.read(self._digest)
+        record = self.activity.records.read(self._digest)
         if record is not None and "error" in record:
             self.reason = str(record["error"])
-            return
-        trial = records.read(f"{self._digest}.trial")
-        if trial is not None and self.activity.has_died(trial):
-            records.remove(f"{self._digest}.trial")
-            self._fail("a process ended while its first launches were under way")
-            return
-        self.status, self.reason = Status.WAITING, "a kernel is being made"
+            return None
+        self._awaits_kernel, self.reason = True, "a kernel is being made"
         try:
             folder = backend.cached_kernel(self._ttir, self.name, self._machine, {})
         except Exception:
             folder = None
         if folder is not None:
             self._take(folder)
-        elif mode is Mode.FROZEN or self.activity.is_deterministic():
-            self.status, self.reason = Status.STOCK, "no kernel is in the cache, and none may be made"
-        elif not self.activity.workers.alive:
-            self.status, self.reason = Status.STOCK, "forked processes make no kernels"
-        else:
-            place = self.activity.new_folder()
-            future = self.activity.workers.make(self._ttir, self.name, self._machine, {}, place)
-            if mode is not Mode.BACKGROUND:
-                self._wait(future)
-            future.add_done_callback(lambda future: self._made(future, place))
+            return None
+        why_not = self._may_make()
+        if why_not is not None:
+            self._awaits_kernel, self.reason = False, f"no kernel is in the cache, and {why_not}"
+            return None
+        place = self.activity.new_folder()
+        future = self.activity.workers.make(self._ttir, self.name, self._machine, {}, place)
+        return future, lambda future: self._made(future, place)
 
-    def _wait(self, future: Future[None]) -> None:
+    def _may_make(self) -> str | None:
+        """Why nothing is made in this process; None where it may be."""
+        if self.activity.settings.mode is Mode.FROZEN or self.activity.is_deterministic():
+            return "none may be made"
+        return None if self.activity.workers.alive else "forked processes make none"
+
+    def _wait(self, future: Future[_Answer]) -> None:
         """Waits for a kernel, but not for ever: what has it made may hang."""
         try:
             future.exception(WAIT_SECONDS)
@@ -184,7 +232,7 @@ class Specialised:
             self.reason = f"a kernel is being made; the launch waited {WAIT_SECONDS:.0f} s for it"
             say(f"twill: {self.name}: there is no kernel after {WAIT_SECONDS:.0f} s; stock Triton runs until there is one")
 
-    def _made(self, future: Future[None], folder: Path) -> None:
+    def _made(self, future: Future[_Answer], folder: Path) -> None:
         error = future.exception()
         if error is not None:
             # What was interrupted says nothing about the kernel.
@@ -218,26 +266,80 @@ class Specialised:
                 for one in parameters
                 if one["kind"] == "scalar" and not one["element"].startswith(("fp", "bf"))
             ]
-            self.kernel, self.status, self.reason = kernel, Status.SCHEDULED, ""
+            self.kernel, self.reason, self._awaits_kernel = kernel, "", False
+            # It may be faster than who has won without it.
+            self.contests.clear()
         self.activity.tell(self)
 
     def _fail(self, reason: str, keep: bool = True) -> None:
-        """Stock Triton has it for good; in later processes too if that is to be kept."""
-        self.status, self.reason, self._ttir = Status.STOCK, reason, ""
+        """There is no kernel of Twill's; in later processes neither if that is to be kept."""
+        self.reason, self._awaits_kernel = reason, False
         if keep:
             self.activity.records.write(self._digest, {"error": reason, "name": self.name})
         self.activity.tell(self)
 
+    # --------------------------------------------------------------------------------------------- other configurations
+    def _configure(self, passed: int | None) -> _UnderWay | None:
+        """Takes what stock Triton compiled for earlier processes with other stages and warps; else has it compiled."""
+        assert self._stock is not None, "it is known by now"
+        stock = self._stock
+        key = digest_of(json.dumps([self._digest, stock.options], default=str))
+        kept = self.activity.records.read(key)
+        if kept is not None and configurations.are_there(kept["made"]):
+            self.configurations = configurations.made_of(kept["made"], stock.source, passed)
+            return None
+        if self._may_make() is not None:
+            return None
+
+        def made(future: Future[_Answer]) -> None:
+            with self.activity.loading:
+                try:
+                    if future.exception() is None and not self.activity.has_ended:
+                        found = future.result()["made"]
+                        self.activity.records.write(key, {"made": found})
+                        self.configurations = configurations.made_of(found, stock.source, passed)
+                        self.contests.clear()
+                finally:
+                    self._awaits_configurations = False
+            self.activity.tell(self)
+
+        self._awaits_configurations = True
+        return self.activity.workers.configure(self._ttir, stock.options), made
+
+    def configuration(self, side: Side) -> Any:
+        """The `CompiledKernel` of a configuration; None if it is not for this GPU, or spills more than the author's."""
+        made = self.configurations.get(side)
+        if made is None:
+            return None
+        if made.kernel is None:
+            try:
+                is_worse = self._stock is not None and made.load() > self._stock.spills
+            except Exception:
+                is_worse = True
+            if is_worse:
+                self.drop(side)
+                return None
+        return made.kernel
+
     # --------------------------------------------------------------------------------------------- launching
     def refuse(self, reason: str) -> None:
-        """Stock Triton has it from now on in this process: it was launched on arguments that Twill's kernel does not take."""
-        self.forget()
-        self.status, self.reason = Status.STOCK, reason
+        """Twill's kernel has no more launches in this process: there was one on arguments that it does not take."""
+        kernel, self.kernel = self.kernel, None
+        self.contests.clear()
+        self.reason = reason
+        if kernel is not None:
+            kernel.forget()
         self.activity.tell(self)
 
+    def drop(self, side: Side) -> None:
+        """A configuration has no more launches."""
+        self.configurations = {other: made for other, made in self.configurations.items() if other != side}
+        for contest in list(self.contests.values()):
+            contest.forfeit(side)
+
     def forget(self) -> None:
-        """Lets go of its kernel and what is known of it. Another thread may be about to launch it."""
-        kernel, self.kernel = self.kernel, None
+        """Lets go of all that is known of it. Another thread may be about to launch it."""
+        kernel, self.kernel, self.configurations = self.kernel, None, {}
         self.contests.clear()
         self._ttir = ""
         if kernel is not None:
@@ -267,27 +369,31 @@ class Specialised:
         return found
 
     def _record_of(self, key: tuple[int, ...]) -> str:
-        return digest_of(json.dumps([self._digest, self.activity.gpu_name(self.device), *key]))
+        own = self._stock.own if self._stock is not None else None
+        return digest_of(json.dumps([self._digest, own, self.activity.gpu_name(self.device), *key]))
 
     def _contest(self, gpu: Gpu, key: str) -> Contest:
+        sides = (STOCK, *self.challengers)
         kept = self.activity.records.read(key)
         if kept is not None:
             try:
-                times = {side: float(kept[side.value]) for side in Side}
-                return Contest.settled(gpu, Side(kept["winner"]), times)
-            except (KeyError, TypeError, ValueError):
+                times = {Side(side): float(milliseconds) for side, milliseconds in kept["times"].items()}
+                # One that was not there then may be the fastest.
+                if kept["winner"] in sides and set(sides) <= set(kept["sides"]):
+                    return Contest.settled(gpu, Side(kept["winner"]), times)
+            except (AttributeError, KeyError, TypeError, ValueError):
                 # Of another version.
                 pass
         if self.activity.settings.mode is Mode.FROZEN or self.activity.is_deterministic() or self.activity.is_forked:
-            return Contest.settled(gpu, Side.STOCK, {})
+            return Contest.settled(gpu, STOCK, {})
         waits = self.activity.settings.mode is not Mode.BACKGROUND
         self.activity.begin_trial(self._digest)
-        return Kept(gpu, None if waits else SHARE, lambda settled: self._keep(key, settled))
+        return Kept(gpu, sides, None if waits else SHARE, lambda settled: self._keep(key, settled))
 
     def _keep(self, key: str, settled: Contest) -> None:
         assert settled.winner is not None, "it is settled"
-        times = {side.value: milliseconds for side, milliseconds in settled.milliseconds.items()}
-        self.activity.records.write(key, {"winner": settled.winner.value, **times})
+        record = {"winner": settled.winner, "times": settled.milliseconds, "sides": settled.sides}
+        self.activity.records.write(key, record)
         if all(one.winner is not None for one in list(self.contests.values())):
             self.activity.end_trial(self._digest)
         self.activity.tell(self)
@@ -296,8 +402,8 @@ class Specialised:
 class Kept(Contest):
     """A contest with stock Triton as the incumbent, that says when it is settled."""
 
-    def __init__(self, gpu: Gpu, share: float | None, settled: Callable[[Contest], None]):
-        super().__init__(gpu, Side.STOCK, share)
+    def __init__(self, gpu: Gpu, sides: Sequence[Side], share: float | None, settled: Callable[[Contest], None]):
+        super().__init__(gpu, sides, share)
         self._told = settled
 
     def _settle(self) -> None:

@@ -1,4 +1,4 @@
-"""A launch by Twill's kernel or by stock Triton, exactly once: by the side whose turn it is."""
+"""A launch by the side whose turn it is, exactly once: Twill's kernel, or stock Triton's as its author or another has it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..contest import Side
+from ..contest import STOCK, TWILL, Contest, Side
 from . import checking
 from .settings import Mode
 from .specialisation import Specialised
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 def launch(activity: Activity, found: Specialised, bound: dict[str, Any], grid: Any, by_stock: Callable[[], Any]) -> Any:
     """Launches by the side whose turn it is; what is returned is what stock Triton compiled. bound: arguments by name."""
-    kernel, is_capturing = found.kernel, activity.is_capturing()
+    is_capturing = activity.is_capturing()
     found.launches += 1
     if is_capturing:
-        found.captured[Side.STOCK] += 1
-    if kernel is None:
+        found.captured[STOCK] += 1
+    if not found.challengers:
         return by_stock()
     runtime = activity.triton.knobs.runtime
     enter, leave = runtime.launch_enter_hook, runtime.launch_exit_hook
@@ -30,52 +30,70 @@ def launch(activity: Activity, found: Specialised, bound: dict[str, Any], grid: 
         # Profilers are told of stock Triton's kernels, with the metadata of their authors.
         return by_stock()
     is_check = activity.settings.mode is Mode.CHECK
-    side, contested, plan = Side.STOCK, None, None
-    varying: list[Any] = []
+    contested: Contest | None = None
     try:
         sizes: Any = grid(bound) if callable(grid) else grid
         grid = tuple(map(operator.index, sizes))
-        key = found.class_of(bound, grid)
-        contested = found.contests.get(key)
-        if contested is None or contested.winner is not Side.STOCK:
-            # Nothing may be made, loaded or tried while launches go into a CUDA graph.
-            may = not is_capturing or (
-                contested is not None and contested.winner is Side.TWILL and kernel.is_planned(bound, grid)
-            )
-            if may:
-                plan, varying = kernel.plan(bound, grid)
-                # Stock Triton launches on the device in use, wherever memory is: that one's stream has the launch.
-                may = plan.index == found.device
-            if not may:
-                contested = None
-            elif is_check:
-                side = Side.TWILL
-            else:
-                contested = contested or found.contest_for(key)
-                side = Side.STOCK if contested is None else contested.turn()
+        if is_check:
+            side = checking.next_side(found)
+        else:
+            side, contested = _turn(found, found.class_of(bound, grid), is_capturing)
+        by_other = None if side == STOCK else _launcher(activity, found, side, bound, grid, is_capturing)
     except Exception as error:
         # Refused, or whatever: stock Triton says it if the arguments are wrong.
         found.refuse(f"{type(error).__name__}: {error}")
         return by_stock()
+    if by_other is None:
+        # Trials of stock Triton's are timed; launches that another one could not have are none.
+        is_trial = side == STOCK and contested is not None and contested.winner is None
+        return contested.launch(STOCK, by_stock) if is_trial and contested is not None else by_stock()
     if is_check:
-        if side is Side.STOCK or len(found.checked) >= checking.LAUNCHES:
-            return by_stock()
-        return checking.launch(found, bound, grid, by_stock)
-    if contested is None:
-        return by_stock()
-    if side is Side.STOCK:
-        return by_stock() if contested.winner is not None else contested.launch(Side.STOCK, by_stock)
+        return checking.launch(found, side, by_other, bound, by_stock)
+    assert contested is not None, "somebody had the turn"
     try:
-        by_twill = partial(plan.launch, varying)  # type: ignore[union-attr]
         if contested.winner is not None:
-            by_twill()
+            by_other(bound)
         else:
-            contested.launch(Side.TWILL, by_twill)
+            contested.launch(side, partial(by_other, bound))
     except Exception as error:
         # It was not launched.
-        found.refuse(f"{type(error).__name__}: {error}")
+        if side == TWILL:
+            found.refuse(f"{type(error).__name__}: {error}")
+        else:
+            found.drop(side)
         return by_stock()
     if is_capturing:
-        found.captured[Side.STOCK] -= 1
-        found.captured[Side.TWILL] += 1
+        found.captured[STOCK] -= 1
+        found.captured[side] += 1
     return found.compiled
+
+
+def _turn(found: Specialised, key: tuple[int, ...], is_capturing: bool) -> tuple[Side, Contest | None]:
+    """Whose turn it is, and in what contest."""
+    contested = found.contests.get(key)
+    if contested is None and not is_capturing:
+        contested = found.contest_for(key)
+    if contested is None:
+        return STOCK, None
+    # Nothing may be made, loaded or tried while launches go into a CUDA graph.
+    return contested.winner or (STOCK if is_capturing else contested.turn()), contested
+
+
+def _launcher(
+    activity: Activity, found: Specialised, side: Side, bound: dict[str, Any], grid: tuple[int, ...], is_capturing: bool
+) -> Callable[[dict[str, Any]], Any] | None:
+    """What launches a challenger on arguments; None where it cannot be launched now. Raises what Twill's kernel refuses."""
+    if side != TWILL:
+        made = found.configurations.get(side)
+        if made is None or (is_capturing and made.kernel is None):
+            return None
+        other = found.configuration(side)
+        return None if other is None else lambda values: activity.launch_stock(other, grid, values, found.device)
+    kernel = found.kernel
+    if kernel is None or (is_capturing and not kernel.is_planned(bound, grid)):
+        return None
+    plan, varying = kernel.plan(bound, grid)
+    if plan.index != found.device:
+        # Stock Triton launches on the device in use, wherever memory is: that one's stream has the launch.
+        return None
+    return lambda values: plan.launch(varying) if values is bound else kernel.launch(values, grid)

@@ -1,7 +1,8 @@
 """A background process that makes kernels: `python -m twill_gpu.activation.worker`.
 
-It reads a line of JSON for each kernel (`ttir`, `name`, `machine`, `options`, `folder`) and answers with one: `{}`, or
-`{"error": …, "lasts": …}`; an error lasts if it is the kernel's. It ends, with all that it started, when its standard input
+It reads a line of JSON for each kernel of Twill (`ttir`, `name`, `machine`, `options`, `folder`), or for stock Triton's with
+other options (`ttir`, `compiled`), and answers with one: `{}` or `{"made": …}`, or `{"error": …, "lasts": …}`; an error lasts
+if it is the kernel's. It ends, with all that it started, when its standard input
 ends: no process outlives the one it works for.
 """
 
@@ -17,6 +18,21 @@ import threading
 from typing import Any
 
 NICENESS = 10
+
+
+def answer(job: dict[str, Any]) -> dict[str, object]:
+    """The answer to a question."""
+    return configurations_of(job) if "compiled" in job else make(job)
+
+
+def configurations_of(job: dict[str, Any]) -> dict[str, object]:
+    """Has stock Triton compile a kernel with other options; what to answer."""
+    from . import configurations
+
+    try:
+        return {"made": configurations.compile_all(job["ttir"], job["compiled"])}
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}", "lasts": not is_of_the_system(error)}
 
 
 def make(job: dict[str, Any]) -> dict[str, object]:
@@ -72,8 +88,7 @@ def main() -> None:
 
     threading.Thread(target=listen, daemon=True).start()
     while True:
-        answer = make(json.loads(jobs.get()))
-        os.write(answers, (json.dumps(answer) + "\n").encode())
+        os.write(answers, (json.dumps(answer(json.loads(jobs.get()))) + "\n").encode())
 
 
 if __name__ == "__main__":

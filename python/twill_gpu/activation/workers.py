@@ -38,7 +38,7 @@ class Unanswered(RuntimeError):
 
 class _Job(NamedTuple):
     question: dict[str, Any]
-    done: Future[None]
+    done: Future[dict[str, Any]]
 
 
 class Workers:
@@ -60,12 +60,22 @@ class Workers:
         """Whether they take work."""
         return not self._stopped and os.getpid() == self._owner
 
-    def make(self, ttir: str, name: str, machine: str, options: Mapping[str, object], folder: Path) -> Future[None]:
+    def make(
+        self, ttir: str, name: str, machine: str, options: Mapping[str, object], folder: Path
+    ) -> Future[dict[str, Any]]:
         """Has a kernel made in a new folder. The future raises `RuntimeError` with the reason where there is none.
 
         That is `Unanswered` where it says nothing about the kernel: there was no memory, or no space on a disk.
         """
-        question = {"ttir": ttir, "name": name, "machine": machine, "options": dict(options), "folder": str(folder)}
+        options = dict(options)
+        return self._ask_one({"ttir": ttir, "name": name, "machine": machine, "options": options, "folder": str(folder)})
+
+    def configure(self, ttir: str, compiled: Mapping[str, object]) -> Future[dict[str, Any]]:
+        """Has stock Triton compile a kernel with other options than `compiled`; the answer has them under `made`."""
+        return self._ask_one({"ttir": ttir, "compiled": dict(compiled)})
+
+    def _ask_one(self, question: dict[str, Any]) -> Future[dict[str, Any]]:
+        """Has a question answered by one of the processes."""
         job = _Job(question, Future())
         self._queue.put(job)
         with self._lock:
@@ -199,7 +209,7 @@ class Workers:
             kind = RuntimeError if answer.get("lasts") else Unanswered
             job.done.set_exception(kind(answer["error"]))
         else:
-            job.done.set_result(None)
+            job.done.set_result(answer)
         return True
 
 
