@@ -24,16 +24,16 @@ pub const KERNELS: [Kernel; 10] = [
     Kernel {
         title: "GEMM through TMA",
         file: "gemm_tma_n256",
-        says: "The loop has two loads and a dot. Written plainly, the tensor core waits for the loads, and the loads for \
-               the tensor core. In the schedule, the next tiles are loaded while these are multiplied, and the tensor \
-               core never rests.",
+        says: "Two loads and a dot. As it is written, the tensor core waits for the loads, and the loads for the tensor \
+               core. In the schedule the next tiles are loaded while these are multiplied, and the tensor core never \
+               rests.",
         measured: Some(("gemm-8192", "gemm_tma_n256")),
     },
     Kernel {
         title: "GEMM through pointers",
         file: "gemm_pointers_n256",
-        says: "The same product with pointers, strides and masks instead of tensor descriptors. Twill proves from the \
-               masks that TMA may load the tiles, so the schedule is that of the kernel before.",
+        says: "The same product with pointers, strides and masks instead of tensor descriptors. They say what a \
+               descriptor says, so TMA loads the tiles, and the schedule is the same.",
         measured: Some(("gemm-pointers-4096", "gemm_pointers_n256")),
     },
     Kernel {
@@ -53,9 +53,9 @@ pub const KERNELS: [Kernel; 10] = [
     Kernel {
         title: "Attention forward",
         file: "attention_forward",
-        says: "Written plainly, the tensor core rests while the softmax runs, and the softmax waits for the tensor \
-               core. In the schedule two warp groups take turns: one multiplies while the other has its softmax. That \
-               is the ping-pong of FlashAttention-3, and nobody told Twill of it.",
+        says: "As it is written, the tensor core rests while the softmax runs, and the softmax waits for the tensor \
+               core. In the schedule two warp groups take turns: one multiplies while the other has its softmax, which \
+               is the ping-pong of FlashAttention-3.",
         measured: Some(("forward-d128-16k", "attention_forward")),
     },
     Kernel {
@@ -68,8 +68,8 @@ pub const KERNELS: [Kernel; 10] = [
     Kernel {
         title: "Attention forward, head dimension 64",
         file: "attention_forward_d64",
-        says: "With half the head dimension the MMAs take half the time, and the softmax as long as before. The unit \
-               for `exp2` has become the bottleneck: it is the one without gaps. Three iterations overlap.",
+        says: "With half the head dimension the MMAs take half the time, and the softmax as long as before. Now \
+               `exp2` is the bottleneck: `xu` is the unit without gaps.",
         measured: None,
     },
     Kernel {
@@ -82,15 +82,16 @@ pub const KERNELS: [Kernel; 10] = [
     Kernel {
         title: "Attention backward, head dimension 64",
         file: "attention_backward_d64",
-        says: "Here neither the tensor core nor the softmax is the bottleneck, but shared memory, from which the MMAs \
-               read their operands. No row of the picture is full: what is full is a bus.",
+        says: "Here shared memory is the bottleneck, from which the MMAs read their operands. It has no row in the \
+               picture, so every row has gaps. The kernel that was measured shares its loads between two CTAs \
+               (`--cluster 2`), with the same schedule.",
         measured: Some(("backward-d64-16k", "attention_backward_d64_cluster")),
     },
     Kernel {
         title: "Attention with ALiBi",
         file: "fixtures/attention_alibi",
         says: "A bias that depends on distance makes the softmax longer, and blocks of 64 keys make the MMAs shorter. \
-               The warps themselves are the bottleneck: they have no cycle left.",
+               Now warps are the bottleneck: in the steady state neither compute group has a cycle left.",
         measured: None,
     },
 ];

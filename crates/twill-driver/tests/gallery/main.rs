@@ -28,15 +28,17 @@ fn root() -> PathBuf {
 
 /// The timelines of a kernel's first loop.
 fn picture(kernel: &Kernel, first: &Loop) -> String {
-    let (before, after) = ("Before: one iteration after another", format!("After: {}, proved optimal", kernel.title));
-    let both = [(before, &first.problem, &*first.before), (&*after, &first.problem, &*first.after)];
+    let before = format!("{}, before: one iteration after another", kernel.title);
+    let after = format!("{}, after: proved optimal", kernel.title);
+    let both = [(&*before, &first.problem, &*first.before), (&*after, &first.problem, &*first.after)];
     compared_svg(&both, TimelineOptions { iterations: Some(ITERATIONS), width: Some(WIDTH) })
 }
 
 /// Every file of the gallery, by its path below docs/.
 fn gallery() -> BTreeMap<String, String> {
     let loops: Vec<Vec<Loop>> = KERNELS.iter().map(scheduled).collect();
-    let pictures = KERNELS.iter().zip(&loops).map(|(kernel, loops)| (page::picture(kernel), picture(kernel, &loops[0])));
+    let pictures =
+        KERNELS.iter().zip(&loops).map(|(kernel, loops)| (page::picture(kernel), picture(kernel, &loops[0])));
     let mut files: BTreeMap<String, String> = pictures.collect();
     files.insert("gallery.md".into(), page::page(&loops));
     files

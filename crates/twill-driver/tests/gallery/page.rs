@@ -11,19 +11,21 @@ const HEAD: &str = "# Before and after: a gallery
 
 <!-- Written by `cargo xtask gallery`. -->
 
-This page shows ten well-known kernels before and after Twill: their timeline, what bounds them, and
-what a GPU says. It is for those who want to see what a schedule is before they make one.
-`cargo xtask gallery` writes it, pictures included, and a test fails when a figure is out of date.
+This page shows ten well-known kernels before and after Twill: timeline, bound, and measured speed.
+It is for those who want to see what a schedule does before they make one. `cargo xtask gallery`
+writes page and pictures, and a test fails when a figure is out of date.
 
-- **Before** is the loop as it is written: one iteration after another, and in each a warp group
+- **Before**: the loop as it is written. Iterations run one after another, and in each a warp group
   finishes an operation before it begins the next
   ([`--schedule no-swp`](codegen.md#naive-schedules-to-compare-with)).
-- **After** is the schedule that `twill schedule` proves optimal. Both are for the `h200`, which is
-  also an H100, and the checker has replayed both.
-- **Cycles** are those from one iteration to the next, in the model of the machine.
-- **Measured** is the speed of Twill's kernel over stock Triton's fastest configuration, as
-  [all measurements](../bench/results/gpu.md) have it; a dash stands where nothing was measured.
-  Stock Triton already loads ahead, so it is faster than *before*, and the two ratios differ.
+- **After**: the schedule that `twill schedule` proves optimal. Both are for the machine `h200`,
+  which serves for an H100, too, and the checker has replayed both.
+- **Cycles** are those from one iteration to the next in the model of the machine, and **gain** is
+  the one number by the other.
+- **Measured**: the speed of Twill's kernel over stock Triton's fastest configuration, on the GPU
+  that the kernel's section names ([all measurements](../bench/results/gpu.md)). A dash: not
+  measured. It is another comparison than the gain: stock Triton loads ahead of its MMAs, which
+  *before* does not.
 
 ";
 
@@ -35,7 +37,7 @@ pub fn page(kernels: &[Vec<Loop>]) -> String {
     let mut page = HEAD.to_owned();
     let measured: Vec<Option<Measured>> =
         KERNELS.iter().map(|kernel| kernel.measured.map(|(row, name)| measured(row, name))).collect();
-    page += "| kernel | before | after | ratio | bound by | warp groups | overlap | measured |\n";
+    page += "| kernel | before | after | gain | bound by | warp groups | stages | measured |\n";
     page += "|---|--:|--:|--:|---|---|--:|--:|\n";
     for ((kernel, loops), measured) in KERNELS.iter().zip(kernels).zip(&measured) {
         let (before, after) = (cycles(loops, |one| &one.before), cycles(loops, |one| &one.after));
@@ -56,9 +58,13 @@ pub fn page(kernels: &[Vec<Loop>]) -> String {
     }
     page += "\n";
     page += &wrapped(
-        "*Overlap* is the number of iterations that are in flight at once. In the pictures, which have one axis for \
-         both schedules, a colour is an iteration: the shorter timeline is the faster one. Where the tensor core's row \
-         has no gap, nothing can be faster.",
+        "*Stages* is the number of iterations that are in flight at once. Each picture has three iterations of both \
+         schedules on one time axis, a colour for each: the shorter timeline is the faster schedule. Rows are warp \
+         groups, then functional units. A unit whose row has no gap in the steady state is the bound: nothing can be \
+         faster. Loads are drawn where they hold the TMA unit at the latest; they \
+         are issued earlier by the time for which data travel, as far as their rings have slots. *Before* has one \
+         slot, and waits. A picture that is opened by itself names every bar under the mouse, with its cycles \
+         and its line of the source.",
     );
     for ((kernel, loops), measured) in KERNELS.iter().zip(kernels).zip(measured) {
         page += &section(kernel, &loops[0], measured);
@@ -113,22 +119,24 @@ fn bottleneck(one: &Loop) -> String {
 
 /// What bounds a loop, with its figures.
 fn bound(one: &Loop) -> String {
-    let interval = grouped(one.bound.interval.0);
-    match &one.bound.kind {
-        LowerBoundKind::Resource { unit, busy, .. } => {
-            format!("No schedule has less than {interval} cycles: `{unit}` is busy for {} of them", grouped(busy.0))
+    let why = match &one.bound.kind {
+        LowerBoundKind::Resource { unit, busy, .. } => format!("`{unit}` is busy for {} of them", grouped(busy.0)),
+        LowerBoundKind::SharedBandwidth { bytes, bytes_per_cycle, .. } => {
+            let bytes = grouped(bytes.0);
+            format!("shared memory moves {bytes} bytes an iteration, {} a cycle", bytes_per_cycle.0)
         }
-        LowerBoundKind::SharedBandwidth { bytes, bytes_per_cycle, .. } => format!(
-            "No schedule has less than {interval} cycles: shared memory moves {} bytes an iteration, {} a cycle",
-            grouped(bytes.0),
-            bytes_per_cycle.0
-        ),
-        LowerBoundKind::GroupWork { work, groups, .. } => {
-            let groups = if *groups == 1 { "one warp group".into() } else { format!("{groups} warp groups") };
-            format!("No schedule has less than {interval} cycles: {groups} works for {} of them", grouped(work.0))
+        LowerBoundKind::GroupWork { work, groups: 1, .. } => {
+            format!("a warp group works for {} of them", grouped(work.0))
         }
         other => panic!("no words for {other:?}"),
-    }
+    };
+    let (which, else_) = if one.wider_bound < one.bound.interval {
+        let any = grouped(one.wider_bound.0);
+        (" that keeps each sub-tile on one warp group", format!(" (for any other, at least {any} is proved)"))
+    } else {
+        ("", String::new())
+    };
+    format!("No schedule{which} has less than {} cycles: {why}{else_}", grouped(one.bound.interval.0))
 }
 
 /// `2 compute, 1 load`.

@@ -5,7 +5,7 @@ use crate::root;
 use twill_check::Verified;
 use twill_driver::{Input, Limits, LoweringParameters, Request, Session, SiblingOptions, Silent, answer, problems};
 use twill_exact::{Budget, Naive, SearchOptions};
-use twill_graph::{LowerBound, Outcome, Problem, Schedule};
+use twill_graph::{Cycles, LowerBound, Outcome, Problem, Schedule};
 
 /// A loop with both of its schedules. The checker has replayed them.
 pub struct Loop {
@@ -14,7 +14,10 @@ pub struct Loop {
     pub before: Verified<Schedule>,
     /// The optimum.
     pub after: Verified<Schedule>,
+    /// What is proved of schedules that keep each sub-tile on one warp group, as generated code does.
     pub bound: LowerBound,
+    /// What is proved of all schedules.
+    pub wider_bound: Cycles,
 }
 
 /// The loops of a kernel, in their order.
@@ -40,7 +43,13 @@ pub fn scheduled(kernel: &Kernel) -> Vec<Loop> {
         let naive = twill_exact::naive(&problem, Naive::NoPipelining, &search(), &mut |_| ());
         let before = naive.outcome.schedule().unwrap().clone();
         let before = twill_check::verify(&problem, before).unwrap();
-        Loop { problem, before, after: after.clone(), bound: report.lower_bound.clone() }
+        Loop {
+            problem,
+            before,
+            after: after.clone(),
+            bound: report.lower_bound.clone(),
+            wider_bound: report.wider_bound.unwrap(),
+        }
     };
     each.map(both).collect()
 }
