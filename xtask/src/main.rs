@@ -3,6 +3,7 @@
 //! `cargo xtask wheel` makes the wheel of the Python package, installs it in a new environment and tries it;
 //! `cargo xtask playground` makes the playground, one HTML file;
 //! `cargo xtask gallery` writes docs/gallery.md and its pictures;
+//! `cargo xtask minute` types the README's commands on a clean machine with a wheel, and writes docs/minute.md;
 //! `cargo xtask release --dry-run` checks what has to hold of a release, and makes its files;
 //! `cargo xtask same-code BASE` compares the machine code of generated kernels with that of another commit.
 
@@ -14,7 +15,7 @@ mod steps;
 mod test;
 mod wheel;
 
-use environment::{Environment, has_cargo};
+use environment::{Environment, has_cargo, system_python};
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -30,8 +31,9 @@ fn main() -> ExitCode {
         Some("wheel") => wheel::wheel(&env::args().skip(2).collect::<Vec<_>>()),
         Some("playground") => playground::playground(),
         Some("gallery") => gallery(),
+        Some("minute") => minute(env::args().skip(2)),
         Some("trust") => trust(env::args().skip(2)),
-        _ => Err("usage: cargo xtask test [--all], cargo xtask trust [--help], cargo xtask same-code BASE, cargo xtask wheel, cargo xtask playground, cargo xtask gallery, cargo xtask release --dry-run, or cargo xtask sbom".into()),
+        _ => Err("usage: cargo xtask test [--all], cargo xtask trust [--help], cargo xtask same-code BASE, cargo xtask wheel, cargo xtask playground, cargo xtask gallery, cargo xtask minute [WHEEL], cargo xtask release --dry-run, or cargo xtask sbom".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -57,6 +59,12 @@ fn gallery() -> Result<(), String> {
     succeed(command.current_dir(root()?).env("TWILL_WRITE", "1"))?;
     println!("written to docs/gallery.md and docs/pictures/gallery");
     Ok(())
+}
+
+/// A newcomer's first minute, with the wheel that is named or that of `cargo xtask wheel`.
+fn minute(wheel: impl Iterator<Item = String>) -> Result<(), String> {
+    let mut command = Command::new(system_python()?);
+    succeed(command.arg("tests/newcomer/minute.py").args(wheel).current_dir(root()?))
 }
 
 /// Fuzzing and comparisons, as long as the arguments say, and the page of their figures: the program `trust` of twill-fuzz.
