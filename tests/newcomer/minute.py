@@ -87,7 +87,7 @@ needs a GPU. `pip` keeps no cache here, and is told to be quiet; nobody's typing
 The [recording](recordings/minute.cast) is in the format asciicast v2: `asciinema play` shows it in
 a terminal. This is the picture:
 
-[![The timeline of the newcomer's kernel](pictures/minute.svg)](pictures/minute.svg)
+![The timeline of the newcomer's kernel](pictures/minute.svg)
 """
 
 

@@ -75,7 +75,7 @@ pub fn page(kernels: &[Vec<Loop>]) -> String {
 fn section(kernel: &Kernel, first: &Loop, measured: Option<Measured>) -> String {
     let mut out = format!("\n## {}\n\n{}\n", kernel.title, wrapped(kernel.says));
     let name = kernel.name();
-    let _ = writeln!(out, "[![Timelines of {name} before and\nafter]({0})]({0})\n", picture(kernel));
+    let _ = writeln!(out, "![Timelines of {name} before and\nafter]({})\n", picture(kernel));
     out += &wrapped(&format!("{}. Rings of loads: {}.", bound(first), rings(first)));
     if let Some(Measured { card, size, date, speed: [speed, least, most], stock }) = measured {
         let (_, contender) = kernel.measured.unwrap();
