@@ -2,6 +2,8 @@
 //! `cargo xtask trust` looks for defects for hours, and writes docs/reports/trust.md; `cargo xtask sbom` writes a bill of materials;
 //! `cargo xtask wheel` makes the wheel of the Python package, installs it in a new environment and tries it;
 //! `cargo xtask playground` makes the playground, one HTML file;
+//! `cargo xtask gallery` writes docs/gallery.md and its pictures;
+//! `cargo xtask minute` types the README's commands on a clean machine with a wheel, and writes docs/minute.md;
 //! `cargo xtask release --dry-run` checks what has to hold of a release, and makes its files;
 //! `cargo xtask same-code BASE` compares the machine code of generated kernels with that of another commit.
 
@@ -13,7 +15,7 @@ mod steps;
 mod test;
 mod wheel;
 
-use environment::{Environment, has_cargo};
+use environment::{Environment, has_cargo, system_python};
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -28,8 +30,10 @@ fn main() -> ExitCode {
         Some("same-code") => same_code::same_code(env::args().skip(2)),
         Some("wheel") => wheel::wheel(&env::args().skip(2).collect::<Vec<_>>()),
         Some("playground") => playground::playground(),
+        Some("gallery") => gallery(),
+        Some("minute") => minute(env::args().skip(2)),
         Some("trust") => trust(env::args().skip(2)),
-        _ => Err("usage: cargo xtask test [--all], cargo xtask trust [--help], cargo xtask same-code BASE, cargo xtask wheel, cargo xtask playground, cargo xtask release --dry-run, or cargo xtask sbom".into()),
+        _ => Err("usage: cargo xtask test [--all], cargo xtask trust [--help], cargo xtask same-code BASE, cargo xtask wheel, cargo xtask playground, cargo xtask gallery, cargo xtask minute [WHEEL], cargo xtask release --dry-run, or cargo xtask sbom".into()),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -46,6 +50,21 @@ fn sbom() -> Result<(), String> {
     let (path, count) = release::bill(&root, &target(&root).join("dist"))?;
     println!("{count} components in {}", path.display());
     Ok(())
+}
+
+/// The page and its pictures, written by the test that compares them with the code.
+fn gallery() -> Result<(), String> {
+    let mut command = Command::new(env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
+    command.args(["test", "--quiet", "--locked", "--package", "twill-driver", "--test", "gallery"]);
+    succeed(command.current_dir(root()?).env("TWILL_WRITE", "1"))?;
+    println!("written to docs/gallery.md and docs/pictures/gallery");
+    Ok(())
+}
+
+/// A newcomer's first minute, with the wheel that is named or that of `cargo xtask wheel`.
+fn minute(wheel: impl Iterator<Item = String>) -> Result<(), String> {
+    let mut command = Command::new(system_python()?);
+    succeed(command.arg("tests/newcomer/minute.py").args(wheel).current_dir(root()?))
 }
 
 /// Fuzzing and comparisons, as long as the arguments say, and the page of their figures: the program `trust` of twill-fuzz.

@@ -42,7 +42,8 @@ pub use explanation::{ExplanationSentences, explanation_sentences};
 pub use modulo::modulo_text;
 pub use perfetto::{dataflow_perfetto, perfetto, trace_iterations};
 pub use picture::{
-    GraphOptions, TimelineOptions, graph_dot, graph_svg, graphs_svg, timeline_iterations, timeline_svg, timelines_svg,
+    GraphOptions, TimelineOptions, compared_svg, graph_dot, graph_svg, graphs_svg, timeline_iterations, timeline_svg,
+    timelines_svg,
 };
 pub use pipeline::pipeline_text;
 

@@ -57,6 +57,12 @@ pub fn timelines_svg(loops: &[(&Problem, &Schedule)], options: TimelineOptions) 
     svg::document(loops.iter().map(|(problem, schedule)| timeline::draw(problem, schedule, options)).collect())
 }
 
+/// Schedules with a title each, one below the other on one time axis: as many iterations of each, so that the shorter
+/// timeline is the faster schedule.
+pub fn compared_svg(schedules: &[(&str, &Problem, &Schedule)], options: TimelineOptions) -> String {
+    svg::document(timeline::compared(schedules, options))
+}
+
 /// A loop's dependence graph as SVG: layers from the top to the bottom, with a schedule coloured by warp group;
 /// dependences between iterations are dashed, with their distance.
 ///

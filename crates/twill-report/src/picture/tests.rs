@@ -184,6 +184,25 @@ fn loops_stand_below_each_other() {
 }
 
 #[test]
+fn schedules_that_are_compared_share_an_axis() {
+    let (problem, fast) = hopper_forward();
+    let slow = Schedule { interval: fast.interval * 2, ..fast.clone() };
+    let compared = [("before", &problem, &slow), ("after", &problem, &fast)];
+    let svg = compared_svg(&compared, TimelineOptions { iterations: Some(3), width: None });
+    let document = Document::parse(&svg).unwrap();
+    let parts: Vec<Node<'_, '_>> = document.root_element().children().filter(|n| n.has_tag_name("g")).collect();
+    assert_eq!(parts.len(), 2);
+    let begins = |part: &Node<'_, '_>, iteration: &str| {
+        let bars = part.descendants().filter(|node| node.attribute("data-iteration") == Some(iteration));
+        bars.map(|bar| pixels(rectangle(bar), "x")).min_by(f64::total_cmp).unwrap()
+    };
+    assert_eq!(begins(&parts[0], "0"), begins(&parts[1], "0"));
+    let pixels_of_two = |part| begins(part, "2") - begins(part, "0");
+    assert!((pixels_of_two(&parts[0]) - 2.0 * pixels_of_two(&parts[1])).abs() < 0.05);
+    assert!(svg.contains(">before<") && svg.contains(">after<"));
+}
+
+#[test]
 fn dot_has_every_dependence_once() {
     let schedule = |problem: &Problem| crate::fixtures::complete(problem, 7, &[0, 3, 5], &[1, 1, 1]);
     let hostile = hostile();

@@ -33,42 +33,81 @@ struct Row {
 
 struct Picture<'a> {
     run: &'a Run<'a>,
+    title: &'a str,
     left: f64,
     right: f64,
     span: i64,
     out: String,
 }
 
+/// What is drawn of one loop.
+struct Part<'a> {
+    title: String,
+    run: Run<'a>,
+    sections: [(&'static str, Vec<Row>); 2],
+}
+
+impl<'a> Part<'a> {
+    fn new(title: String, problem: &'a Problem, schedule: &'a Schedule, iterations: u32) -> Part<'a> {
+        let run = Run::new(problem, schedule, iterations);
+        let sections = [("Warp groups", groups(&run)), ("Functional units", units(&run))];
+        Part { title, run, sections }
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &Row> {
+        self.sections.iter().flat_map(|(_, rows)| rows)
+    }
+
+    /// Pixels of the longest label.
+    fn labels(&self) -> f64 {
+        self.rows().map(|row| width(&row.label)).fold(0.0, f64::max)
+    }
+
+    /// The drawing, `full` pixels wide, its labels within `labels` of them, on an axis of `span` cycles.
+    fn draw(&self, full: f64, labels: f64, span: i64) -> Drawing {
+        let left = MARGIN + labels.min(full / 4.0) + 14.0;
+        let right = full - MARGIN - 8.0;
+        let mut picture = Picture { run: &self.run, title: &self.title, left, right, span, out: String::new() };
+        let lanes: usize = self.rows().map(|row| row.lanes.len()).sum();
+        let bottom = TOP + SECTION * self.sections.len() as f64 + LANE * lanes as f64 + 4.0;
+        picture.head(bottom);
+        let mut at = TOP;
+        for (name, rows) in &self.sections {
+            text(&mut picture.out, (MARGIN, at + SECTION - 9.0), "section", name);
+            at += SECTION;
+            for row in rows {
+                picture.row(row, at);
+                at += LANE * row.lanes.len() as f64;
+            }
+        }
+        picture.legend(bottom + 22.0);
+        let (title, description) = (self.title.clone(), describe(&self.run));
+        Drawing { width: full, height: bottom + 40.0, title, description, body: picture.out }
+    }
+}
+
 /// The timeline of one loop.
 pub(super) fn draw(problem: &Problem, schedule: &Schedule, options: TimelineOptions) -> Drawing {
     let iterations = options.iterations.unwrap_or_else(|| timeline_iterations(schedule));
-    let run = Run::new(problem, schedule, iterations);
-    let full = f64::from(options.width.unwrap_or(WIDTH).clamp(NARROWEST, WIDEST));
-    let sections = [("Warp groups", groups(&run)), ("Functional units", units(&run))];
-    let labels = sections.iter().flat_map(|(_, rows)| rows).map(|row| width(&row.label)).fold(0.0, f64::max);
-    let left = MARGIN + labels.min(full / 4.0) + 14.0;
-    let mut picture =
-        Picture { run: &run, left, right: full - MARGIN - 8.0, span: run.end().max(1), out: String::new() };
-    let lanes: usize = sections.iter().flat_map(|(_, rows)| rows).map(|row| row.lanes.len()).sum();
-    let bottom = TOP + SECTION * sections.len() as f64 + LANE * lanes as f64 + 4.0;
-    picture.head(bottom);
-    let mut at = TOP;
-    for (name, rows) in &sections {
-        text(&mut picture.out, (MARGIN, at + SECTION - 9.0), "section", name);
-        at += SECTION;
-        for row in rows {
-            picture.row(row, at);
-            at += LANE * row.lanes.len() as f64;
-        }
-    }
-    picture.legend(bottom + 22.0);
-    let title = title(&run);
-    let description = describe(&run);
-    Drawing { width: full, height: bottom + 40.0, title, description, body: picture.out }
+    let title = format!("Timeline of {} on {}", problem.graph().name(), problem.resources().name);
+    let part = Part::new(title, problem, schedule, iterations);
+    part.draw(full(options), part.labels(), part.run.end().max(1))
 }
 
-fn title(run: &Run<'_>) -> String {
-    format!("Timeline of {} on {}", run.problem.graph().name(), run.problem.resources().name)
+/// The timelines of several schedules on one axis, as many iterations of each.
+pub(super) fn compared(schedules: &[(&str, &Problem, &Schedule)], options: TimelineOptions) -> Vec<Drawing> {
+    let most = || schedules.iter().map(|(_, _, schedule)| timeline_iterations(schedule)).max().unwrap_or(1);
+    let iterations = options.iterations.unwrap_or_else(most);
+    let part = |(title, problem, schedule)| Part::new(str::to_owned(title), problem, schedule, iterations);
+    let parts: Vec<Part<'_>> = schedules.iter().copied().map(part).collect();
+    let labels = parts.iter().map(Part::labels).fold(0.0, f64::max);
+    let span = parts.iter().map(|part| part.run.end()).max().unwrap_or(1).max(1);
+    parts.iter().map(|part| part.draw(full(options), labels, span)).collect()
+}
+
+/// Pixels from side to side.
+fn full(options: TimelineOptions) -> f64 {
+    f64::from(options.width.unwrap_or(WIDTH).clamp(NARROWEST, WIDEST))
 }
 
 /// The figures of a schedule.
@@ -151,7 +190,7 @@ impl Picture<'_> {
 
     /// Title, steady state and axis.
     fn head(&mut self, bottom: f64) {
-        text(&mut self.out, (MARGIN, 22.0), "title", &title(self.run));
+        text(&mut self.out, (MARGIN, 22.0), "title", self.title);
         text(&mut self.out, (MARGIN, 40.0), "faint", &figures(self.run));
         if let Some((from, to)) = self.run.steady() {
             let (from, to) = (self.x(from), self.x(to));
