@@ -20,6 +20,7 @@ import concurrent.futures
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -33,13 +34,13 @@ SECONDS = 420
 
 
 def names(only: str) -> list[str]:
-    """The cases of all packages whose name contains a text."""
+    """The cases of all packages in whose name a regular expression is found."""
     import importlib
 
     for package in PACKAGES:
         if (Path(__file__).parent / "packages" / f"{package}.py").exists():
             importlib.import_module(f"bench.applications.packages.{package}")
-    return [name for one in cases() if only in (name := f"{one.package}.{one.name}")]
+    return [name for one in cases() if re.search(only, name := f"{one.package}.{one.name}")]
 
 
 def answer(name: str, sources: str, mode: str, seconds: float, lock: str | None = None) -> dict:
@@ -144,7 +145,7 @@ def main() -> int:
     """Runs the cases."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sources", type=Path, help="a folder with a folder for each package, which holds its modules")
-    parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument("--only", default="", help="cases in whose name this regular expression is found")
     parser.add_argument("--mode", default="wait", help="as TWILL (default: wait)")
     parser.add_argument("--make", type=int, default=0, metavar="CASES", help="only make kernels, by so many cases at once")
     parser.add_argument(

@@ -152,8 +152,7 @@ class Specialised:
             # Both are under way before either is waited for.
             under_way = [self._begin()]
             if self.activity.settings.configurations:
-                self._stock = stock()
-                under_way.append(self._configure(passed))
+                under_way.append(self._configure(stock, passed))
             for future, then in filter(None, under_way):
                 if self.activity.settings.mode is not Mode.BACKGROUND:
                     self._wait(future)
@@ -279,14 +278,17 @@ class Specialised:
         self.activity.tell(self)
 
     # --------------------------------------------------------------------------------------------- other configurations
-    def _configure(self, passed: int | None) -> _UnderWay | None:
+    def _configure(self, compiled: Callable[[], Compiled], passed: int | None) -> _UnderWay | None:
         """Takes what stock Triton compiled for earlier processes with other stages and warps; else has it compiled."""
-        assert self._stock is not None, "it is known by now"
-        stock = self._stock
-        key = digest_of(json.dumps([self._digest, stock.options], default=str))
-        kept = self.activity.records.read(key)
-        if kept is not None and configurations.are_there(kept["made"]):
-            self.configurations = configurations.made_of(kept["made"], stock.source, passed)
+        try:
+            self._stock = stock = compiled()
+            key = digest_of(json.dumps([self._digest, stock.options]))
+            kept = self.activity.records.read(key)
+            if kept is not None and configurations.are_there(kept["made"]):
+                self.configurations = configurations.made_of(kept["made"], stock.source, passed)
+                return None
+        except Exception:
+            # What is not known of a kernel, or not as this version keeps it, is left out.
             return None
         if self._may_make() is not None:
             return None
