@@ -207,7 +207,7 @@ impl Memory {
         Ok(Tile { shape: block.to_vec(), data: self.gather(&at, element, None)? })
     }
 
-    /// Writes a block of a tensor; nothing outside of it.
+    /// Writes a block of a tensor; nothing outside of it. The value has the tensor's last dimensions.
     pub(crate) fn store_block(
         &mut self,
         tensor: &Tensor,
@@ -216,7 +216,9 @@ impl Memory {
         how: Combination,
         arithmetic: Arithmetic,
     ) -> Result<(), Fault> {
-        let at = self.addresses(tensor, tile_origin, &value.shape)?;
+        let several = tensor.extents.len().saturating_sub(value.shape.len());
+        let block = [vec![1; several].as_slice(), &value.shape].concat();
+        let at = self.addresses(tensor, tile_origin, &block)?;
         self.scatter(&at, &value.data, how, arithmetic)
     }
 }

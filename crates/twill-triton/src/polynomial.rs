@@ -37,6 +37,12 @@ impl Polynomial {
         Polynomial::term(vec![symbol], 1)
     }
 
+    /// A product of symbols, in any order, and a coefficient.
+    pub(super) fn product(mut symbols: Vec<Symbol>, coefficient: i128) -> Polynomial {
+        symbols.sort_unstable();
+        Polynomial::term(symbols, coefficient)
+    }
+
     fn term(symbols: Vec<Symbol>, coefficient: i128) -> Polynomial {
         Polynomial { terms: BTreeMap::from_iter((coefficient != 0).then_some((symbols, coefficient))) }
     }

@@ -201,13 +201,14 @@ fn check_tensor(body: &mut String, descriptor: &Descriptor) {
             Amount::Parameter(p) => names::parameter_of_entry(p),
             Amount::Constant(n) => n.to_string(),
         };
-        let [rows, columns] = matrix.extents.each_ref().map(amount);
+        let list = |amounts: Vec<Amount>| amounts.iter().map(amount).collect::<Vec<_>>().join(", ");
         let _ = writeln!(
             body,
-            "  const twill_tensor {} = {{{}, {{{rows}, {columns}}}, {{{}, 1}}}};",
+            "  const twill_tensor {} = {{{}, {{{}}}, {{{}}}}};",
             tensor_of(descriptor),
             names::parameter_of_entry(&descriptor.parameter),
-            amount(&matrix.stride)
+            list(matrix.all_extents()),
+            list(matrix.all_strides())
         );
     }
     let _ = writeln!(

@@ -33,6 +33,7 @@ impl Boxes {
         }
         let is_half = |ring: &MulticastRing| kernel.descriptors[ring.descriptor.index()] == *descriptor;
         if kernel.cluster.as_ref().is_some_and(|cluster| cluster.rings.iter().any(is_half)) {
+            // Rings of such tiles have two dimensions.
             extents[0] /= u64::from(CTAS);
         }
         if extents.len() > 4 || extents.iter().any(|n| *n > LONGEST_BOX) {

@@ -211,24 +211,26 @@ class Kernel:
             self._fail(ValueError, parameter, f"strides must be multiples of 16 bytes, but one is {uneven[0]} elements")
 
     def _matrix(self, parameter, block, value, given):
-        """The matrix that a pointer points to, as the kernel's own masks would read it.
+        """The matrices that a pointer points to, as the kernel's own masks would read them.
 
         Shape, strides, and the address if it is not the pointer's.
         """
-        rows, columns, stride = (given.get(size, size) for size in (*block["extents"], block["strides"][0]))
-        size = value.element_size()
+        size, (*before, _) = value.element_size(), block["strides"]
+        extents = tuple(given.get(extent, extent) for extent in block["extents"])
         for name in block.get("not_negative", ()):
             if given[name] < 0:
                 self._fail(ValueError, parameter, f"{name} must not be negative, but is {given[name]}")
-        if min(rows, columns) < 1:
+        if min(extents) < 1:
             # Every mask is false. No descriptor may be empty, but one of zeros reads the same.
-            return (1, 16 // size), (16 // size, 1), self._zeros(value.device).data_ptr()
-        name = block["strides"][0]
-        if stride < 0:
-            self._fail(ValueError, parameter, f"{name} must not be negative, but is {stride}")
-        if stride * size % 16:
-            self._fail(ValueError, parameter, f"{name} must be a multiple of 16 bytes, but is {stride} elements")
-        return (rows, columns), (stride, 1), None
+            several, zeros = (1,) * len(before), self._zeros(value.device)
+            return (*several, 16 // size), (*(16 // size for _ in before), 1), zeros.data_ptr()
+        strides = [given.get(name, name) for name in before]
+        for name, stride in zip(before, strides):
+            if stride < 0:
+                self._fail(ValueError, parameter, f"{name} must not be negative, but is {stride}")
+            if stride * size % 16:
+                self._fail(ValueError, parameter, f"{name} must be a multiple of 16 bytes, but is {stride} elements")
+        return extents, (*strides, 1), None
 
     def _zeros(self, device):
         """16 bytes of zeros on a device."""

@@ -111,9 +111,9 @@ struct Block {
     #[serde(skip_serializing_if = "Option::is_none")]
     swizzle: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    extents: Option<[AmountEntry; 2]>,
+    extents: Option<Vec<AmountEntry>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    strides: Option<[AmountEntry; 2]>,
+    strides: Option<Vec<AmountEntry>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_negative: Vec<String>,
 }
@@ -277,8 +277,8 @@ fn block(descriptor: &Descriptor) -> Block {
         shape: descriptor.block.clone(),
         extents_copied: None,
         swizzle: None,
-        extents: matrix.map(|m| m.extents.each_ref().map(amount)),
-        strides: matrix.map(|m| [amount(&m.stride), AmountEntry::Constant(1)]),
+        extents: matrix.map(|m| m.all_extents().iter().map(amount).collect()),
+        strides: matrix.map(|m| m.all_strides().iter().map(amount).collect()),
         not_negative: matrix.map(|m| m.natural.clone()).unwrap_or_default(),
     }
 }

@@ -58,7 +58,7 @@ impl KernelBuilder<'_> {
         let amounts = [rows, columns, stride].map(amount);
         match amounts {
             [Some(rows), Some(columns), Some(stride)] if known && is_argument(base) => {
-                let matrix = Matrix { extents: [rows, columns], stride, natural: Vec::new() };
+                let matrix = Matrix { batches: Vec::new(), extents: [rows, columns], stride, natural: Vec::new() };
                 let parameter = module.value(base).name.clone();
                 Ok(self.described(parameter, block, *pointee, Some(matrix)))
             }
@@ -66,23 +66,25 @@ impl KernelBuilder<'_> {
         }
     }
 
-    /// The descriptor of a matrix behind a pointer for blocks of a shape.
+    /// The descriptor of the matrices behind a pointer for blocks of a shape, each of one of them.
     pub fn matrix_descriptor(&mut self, tile: &twill_triton::kernel::MatrixTile, block: &[u64]) -> DescriptorId {
         use twill_triton::kernel::Amount as Known;
         let matrix = &tile.matrix;
         let name = |value: ValueId| self.module.value(value).name.clone();
-        let amount = |known: Known| match known {
-            Known::Argument(value) => Amount::Parameter(name(value)),
-            Known::Constant(number) => Amount::Constant(number),
+        let amount = |known: &Known| match known {
+            Known::Argument(value) => Amount::Parameter(name(*value)),
+            Known::Constant(number) => Amount::Constant(*number),
         };
         let element = match self.module.type_of(matrix.base) {
             Type::Pointer { pointee, .. } => (**pointee).clone(),
             other => other.clone(),
         };
-        let (parameter, extents) = (name(matrix.base), matrix.extents.map(amount));
+        let (parameter, extents) = (name(matrix.base), matrix.extents.each_ref().map(amount));
+        let batches: Vec<Amount> = matrix.batches.iter().map(amount).collect();
+        let block = [vec![1; batches.len()].as_slice(), block].concat();
         let natural = tile.natural.iter().map(|value| name(*value)).collect();
-        let matrix = Matrix { extents, stride: amount(matrix.stride), natural };
-        self.described(parameter, block, element, Some(matrix))
+        let matrix = Matrix { batches, extents, stride: amount(&matrix.stride), natural };
+        self.described(parameter, &block, element, Some(matrix))
     }
 
     fn described(&mut self, parameter: String, block: &[u64], element: Type, matrix: Option<Matrix>) -> DescriptorId {

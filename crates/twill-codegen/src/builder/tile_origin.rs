@@ -5,22 +5,23 @@ use crate::error::Error;
 use crate::ir::Elementwise;
 use crate::ir::Region;
 use crate::ir::{Expression, ExpressionKind, IterationNumber};
-use twill_triton::kernel::{Polynomial, Symbol};
+use twill_triton::kernel::{MatrixTile, Symbol};
 use twill_triton::mlir::{OperationId, Type};
 
 impl Reader<'_, '_> {
-    /// The matrix's row and column of the part of a tile that `id` reads or writes, which is `region` of the matrix's tile, in
-    /// an iteration of a loop or outside of loops.
+    /// The coordinates of the part of a tile that `id` reads or writes, which is `region` of the matrix's tile, in an iteration
+    /// of a loop or outside of loops: which matrix it is, row, and column.
     pub fn tile_origin(
         &mut self,
         id: OperationId,
-        tile_origin: &[Polynomial; 2],
+        tile: &MatrixTile,
         region: &Region,
         program: Option<u32>,
         at: LoopScope,
     ) -> Result<Vec<Expression>, Error> {
         let mut coordinates = Vec::new();
-        for (start, ahead) in tile_origin.iter().zip(&region.starts) {
+        let of_batch = tile.batch.iter().map(|number| (number, &0));
+        for (start, ahead) in of_batch.chain(tile.tile_origin.iter().zip(&region.starts)) {
             let mut sum = Expression::integer(0);
             for (symbols, coefficient) in start.terms() {
                 let product = self.product(id, symbols, coefficient, program, at)?;

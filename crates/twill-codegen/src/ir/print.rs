@@ -98,6 +98,9 @@ impl Text<'_> {
             if let Some(matrix) = &d.matrix {
                 all.push(format!("extents = {}", list(matrix.extents.iter().map(amount))));
                 all.push(format!("stride = {}", amount(&matrix.stride)));
+                if !matrix.batches.is_empty() {
+                    all.push(format!("batches = {}", list(matrix.batches.iter().map(amount))));
+                }
                 all.push(format!("not_negative = {}", list(&matrix.natural)));
             }
             let (block, element) = (list(&d.block), &d.element);

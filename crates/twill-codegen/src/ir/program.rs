@@ -87,15 +87,33 @@ pub struct Descriptor {
     pub matrix: Option<Matrix>,
 }
 
-/// A matrix behind a pointer, its rows contiguous.
+/// Matrices behind a pointer, their rows contiguous. Blocks are parts of one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matrix {
-    /// Rows and columns.
+    /// Elements from a matrix to the next, for each dimension along which there are several.
+    pub batches: Vec<Amount>,
+    /// Rows and columns of each.
     pub extents: [Amount; 2],
     /// Elements from a row to the next.
     pub stride: Amount,
     /// Scalar parameters that must not be negative, or else the kernel reads elsewhere.
     pub natural: Vec<String>,
+}
+
+impl Matrix {
+    /// How many matrices there may be along a dimension: more than any coordinate, which has 32 bits.
+    pub const MOST: u64 = (1 << 31) - 1;
+
+    /// Extents of all dimensions, those of the matrices last.
+    pub fn all_extents(&self) -> Vec<Amount> {
+        let several = self.batches.iter().map(|_| Amount::Constant(Matrix::MOST));
+        several.chain(self.extents.iter().cloned()).collect()
+    }
+
+    /// Elements from one to the next along all dimensions, the contiguous one last.
+    pub fn all_strides(&self) -> Vec<Amount> {
+        self.batches.iter().chain([&self.stride, &Amount::Constant(1)]).cloned().collect()
+    }
 }
 
 /// A number that is known when the kernel is launched.

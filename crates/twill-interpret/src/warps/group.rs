@@ -223,7 +223,8 @@ impl Machine<'_, '_> {
         let base = self.launch.scalar(&descriptor.parameter)?;
         let Data::Pointers(pointers) = &base.data else { return Err(unfit()) };
         let array = pointers.first().ok_or_else(unfit)?.array;
-        let extents = matrix.extents.iter().map(amount).collect::<Result<Vec<i64>, Fault>>()?;
-        Ok((Tensor { array, extents, strides: vec![amount(&matrix.stride)?, 1] }, block))
+        let extents = matrix.all_extents().iter().map(amount).collect::<Result<Vec<i64>, Fault>>()?;
+        let strides = matrix.all_strides().iter().map(amount).collect::<Result<Vec<i64>, Fault>>()?;
+        Ok((Tensor { array, extents, strides }, block))
     }
 }

@@ -25,6 +25,8 @@ pub(super) struct Reader<'m> {
     left: Cell<u32>,
     /// Where `offsets % extent` was read as `offsets`.
     wraps: RefCell<Vec<Wrap>>,
+    /// What was positive where `where(condition, offsets, other)` was read as `offsets`; nothing is read so without.
+    assumed: Option<RefCell<Vec<Polynomial>>>,
 }
 
 /// Values that change from iteration to iteration may be read, or not.
@@ -39,7 +41,14 @@ enum Sight {
 
 impl<'m> Reader<'m> {
     pub fn new(module: &'m Module, function: OperationId, parts: Option<&'m ForLoop<'m>>) -> Reader<'m> {
-        Reader { module, function, parts, left: Cell::new(MOST_VALUES), wraps: RefCell::default() }
+        let left = Cell::new(MOST_VALUES);
+        Reader { module, function, parts, left, wraps: RefCell::default(), assumed: None }
+    }
+
+    /// The same for addresses under a mask: `where(condition, offsets, other)` is `offsets` if the mask says the condition
+    /// ([`Reader::take_assumed`]).
+    pub fn under_mask(self) -> Reader<'m> {
+        Reader { assumed: Some(RefCell::default()), ..self }
     }
 
     /// A pointer's base, an argument of the kernel, and how many elements it lies after that.
@@ -73,6 +82,11 @@ impl<'m> Reader<'m> {
     /// The dimensions along which what was read begins again at an end: there it is another number.
     pub fn take_wraps(&self) -> Vec<Wrap> {
         self.wraps.take()
+    }
+
+    /// Polynomials that must all be positive, or else what was read is another number.
+    pub fn take_assumed(&self) -> Vec<Polynomial> {
+        self.assumed.as_ref().map(RefCell::take).unwrap_or_default()
     }
 
     /// Polynomials that are all positive exactly where a mask is true.
@@ -187,6 +201,12 @@ impl<'m> Reader<'m> {
                 quotient().or_else(|| self.known_before(value))
             }
             ("arith.remsi", [x, extent]) if !is_scalar => self.before_wrap(*x, *extent, along, sight),
+            ("arith.select", [condition, x, _]) if !is_scalar => {
+                let assumed = self.assumed.as_ref()?;
+                let conditions = self.conditions(*condition, along)?;
+                assumed.borrow_mut().extend(conditions);
+                self.number(*x, along, sight)
+            }
             ("tt.splat", [x]) => self.number(*x, &[], sight),
             ("tt.broadcast" | "tt.expand_dims", [x]) => self.number(*x, &self.before(operation, along)?, sight),
             ("tt.make_range", _) => {

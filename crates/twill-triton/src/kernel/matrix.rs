@@ -3,25 +3,28 @@
 //! The rule. A `tt.load` of two dimensions in a loop is such a load if, read as polynomials in the element's indices `x₀`
 //! and `x₁`, the iteration's number and scalars of before the loop,
 //!
-//! - its pointers are `base + row · stride + column`, with `row = x₀ + r`, `column = x₁ + c` (or, for a tile that is read
-//!   transposed, `row = x₁ + r`, `column = x₀ + c`), and no index in `r`, `c` and `stride`;
+//! - its pointers are `base + Σ batch · batch stride + row · stride + column`, with `row = x₀ + r`, `column = x₁ + c` (or, for
+//!   a tile that is read transposed, `row = x₁ + r`, `column = x₀ + c`), and no index in `r`, `c`, the batches and strides;
 //! - its mask is `row < rows ∧ column < columns` and nothing else, in any order and form (`depth < K - k` says
-//!   `k + depth < K`), where `rows` and `columns` are arguments of the kernel or constants;
+//!   `k + depth < K`), where `rows` and `columns` are arguments of the kernel or constants. Where it says nothing of row or
+//!   column, or there is none, the matrix has no end there ([`ENDLESS`]);
 //! - `row % rows` in the pointers instead of `row < rows` in the mask is as good, if no store writes what is computed from rows
-//!   beyond the matrix ([`super::wrapped`]); so for columns;
-//! - `r` and `c` cannot be negative: they are sums, with positive coefficients, of products of program numbers, iterations
-//!   and what is computed of these, of constants and of arguments, or `tl.assume` says so; the launcher sees to it that those arguments are not
-//!   negative. A descriptor reads zeros at negative coordinates, pointers read what stands there;
+//!   beyond the matrix ([`super::wrapped`]); so for columns. `where(condition, row, other)` is `row` where the mask says the
+//!   condition: elsewhere nothing is read;
+//! - `r`, `c` and the batches cannot be negative: they are sums, with positive coefficients, of products of program numbers,
+//!   iterations and what is computed of these, of constants and of arguments, or `tl.assume` says so; the launcher sees to it
+//!   that those arguments are not negative. A descriptor reads zeros at negative coordinates, pointers read what stands there;
 //! - what is masked off reads as zero, or is not specified;
-//! - `base` and `stride` are arguments of the kernel (`stride` perhaps a constant), and multiples of 16 bytes: the caller
+//! - `base` and the strides are arguments of the kernel (strides perhaps constants), and multiples of 16 bytes: the caller
 //!   promises so by `tt.divisibility`;
 //! - the kernel writes nothing through `base`, and the load is not volatile.
 //!
 //! A `tt.store` outside of loops is such a store if the same holds of its pointers and mask, it is not transposed, and nothing
 //! else is written through its `base`. A descriptor writes nothing at negative coordinates or beyond the matrix.
 //!
-//! The masks say which numbers row and column are, and the pointers must agree; so nothing is guessed. All is equal as long
-//! as the kernel's own arithmetic does not overflow, where it would read elsewhere.
+//! The masks say which numbers row and column are, and the pointers must agree. Where they say nothing, any way to split the
+//! address gives the same one. All is equal as long as neither the kernel's own arithmetic nor a coordinate, which have 32 bits,
+//! overflows, where it would read elsewhere.
 
 use std::collections::BTreeSet;
 
@@ -29,13 +32,17 @@ use crate::mlir::{Definition, ForLoop, Module, OperationId, Type, ValueId};
 
 use crate::operations::{Memory, memory};
 use crate::polynomial::{Polynomial, Symbol};
-use crate::tile::{Amount, Matrix, MatrixTile};
+use crate::tile::{Amount, ENDLESS, Matrix, MatrixTile};
 
 use super::affine::Reader;
 use super::wrapped::{self, Wrap};
 
 /// Bytes that TMA moves at least, and of which addresses and strides are multiples.
 const GRANULE: u64 = 16;
+/// Dimensions along which there may be several matrices: a tensor map has five, of which CUDA's primitives here know four.
+const MOST_BATCHES: usize = 2;
+/// Elements, at least, by which a constant multiple of scalars counts matrices and not columns of one.
+const FAR: i128 = 1 << 16;
 
 /// The tile of a matrix that a `tt.load` of a loop's body reads; `None` where that is not proved.
 pub(super) fn tile(
@@ -45,7 +52,11 @@ pub(super) fn tile(
     load: OperationId,
 ) -> Option<MatrixTile> {
     let operation = module.operation(load);
-    let [pointers, mask, rest @ ..] = operation.operands.as_slice() else { return None };
+    let (pointers, mask, rest) = match operation.operands.as_slice() {
+        [pointers] => (*pointers, None, &[][..]),
+        [pointers, mask, rest @ ..] => (*pointers, Some(*mask), rest),
+        [] => return None,
+    };
     if operation.name != "tt.load" || operation.attributes.get("isVolatile").is_some() {
         return None;
     }
@@ -56,30 +67,34 @@ pub(super) fn tile(
     if !rest.iter().all(is_zero) {
         return None;
     }
-    let recognizer = Recognizer { module, function, reader: Reader::new(module, function, Some(parts)) };
+    let recognizer = Recognizer { module, function, reader: Reader::new(module, function, Some(parts)).under_mask() };
     let loaded = *operation.results.first()?;
-    recognizer.tile(Access { pointers: *pointers, mask: *mask, shape, bytes, store: None, loaded: Some(loaded) })
+    recognizer.tile(Access { pointers, mask, shape, bytes, store: None, loaded: Some(loaded) })
 }
 
 /// The tile of a matrix that a `tt.store` outside of loops writes; `None` where that is not proved.
 pub(super) fn stored(module: &Module, function: OperationId, store: OperationId) -> Option<MatrixTile> {
     let operation = module.operation(store);
-    let [pointers, value, mask] = operation.operands.as_slice() else { return None };
+    let (pointers, value, mask) = match operation.operands.as_slice() {
+        [pointers, value] => (*pointers, *value, None),
+        [pointers, value, mask] => (*pointers, *value, Some(*mask)),
+        _ => return None,
+    };
     if operation.name != "tt.store" {
         return None;
     }
-    let kind = module.type_of(*value);
+    let kind = module.type_of(value);
     let bytes = element_bytes(kind.element())?;
     let shape = <[u64; 2]>::try_from(kind.known_shape()?).ok()?;
-    let recognizer = Recognizer { module, function, reader: Reader::new(module, function, None) };
-    let access = Access { pointers: *pointers, mask: *mask, shape, bytes, store: Some(store), loaded: None };
+    let recognizer = Recognizer { module, function, reader: Reader::new(module, function, None).under_mask() };
+    let access = Access { pointers, mask, shape, bytes, store: Some(store), loaded: None };
     recognizer.tile(access).filter(|tile| !tile.transposed)
 }
 
 /// The memory that is read or written.
 struct Access {
     pointers: ValueId,
-    mask: ValueId,
+    mask: Option<ValueId>,
     shape: [u64; 2],
     /// The size of an element.
     bytes: u64,
@@ -93,10 +108,16 @@ impl Recognizer<'_> {
     fn tile(&self, Access { pointers, mask, shape, bytes, store, loaded }: Access) -> Option<MatrixTile> {
         let along = [Some(0), Some(1)];
         let (base, offset) = self.reader.pointer(pointers, &along)?;
-        let wraps = self.reader.take_wraps();
-        let mut conditions = self.reader.conditions(mask, &along)?;
+        let (wraps, assumed) = (self.reader.take_wraps(), self.reader.take_assumed());
+        let mut conditions = match mask {
+            Some(mask) => self.reader.conditions(mask, &along)?,
+            None => Vec::new(),
+        };
         // A mask that begins again says nothing of what lies beyond the end.
-        if !self.reader.take_wraps().is_empty() {
+        if !self.reader.take_wraps().is_empty() || !self.reader.take_assumed().is_empty() {
+            return None;
+        }
+        if !assumed.iter().all(|condition| conditions.contains(condition)) {
             return None;
         }
         let is_hidden = |value, wrap: &Wrap| wrapped::is_hidden(self.module, self.function, value, wrap);
@@ -119,26 +140,104 @@ impl Recognizer<'_> {
                 return None;
             }
             let stride = stride(&offset, row).filter(|stride| self.is_aligned(*stride, bytes))?;
+            // The tensor core's tiles are of rows that follow each other.
+            let whole = offset_of(&[Polynomial::default(), Polynomial::default()], stride, order)?;
+            let rest = offset.minus(&whole)?;
+            let is_index = |symbol: &Symbol| matches!(symbol, Symbol::Index(_));
+            if rest.terms().any(|(product, _)| product.iter().any(is_index)) {
+                return None;
+            }
             let pairs = bounds[row].iter().flat_map(|r| bounds[column].iter().map(move |c| (r, c)));
             pairs.into_iter().find_map(|(rows, columns)| {
-                let tile_origin = [rows.start.clone(), columns.start.clone()];
-                let agrees = offset_of(&tile_origin, stride, order).as_ref() == Some(&offset);
-                let matrix = Matrix { base, extents: [rows.extent, columns.extent], stride };
-                let natural = rows.natural.union(&columns.natural).copied().collect();
-                agrees.then_some(MatrixTile { matrix, tile_origin, transposed, natural })
+                let place = self.place(&rest, [rows, columns], stride, bytes)?;
+                let mut natural = BTreeSet::new();
+                for start in place.origin.iter().chain(place.batches.iter().map(|batch| &batch.1)) {
+                    natural.extend(self.natural_if(start)?);
+                }
+                let (batches, batch) = place.batches.into_iter().unzip();
+                let matrix = Matrix { base, batches, extents: [rows.extent, columns.extent], stride };
+                let natural = natural.into_iter().collect();
+                Some(MatrixTile { matrix, batch, tile_origin: place.origin, transposed, natural })
             })
         })
     }
+
+    /// Where a tile begins that lies `rest` elements after the base: bounds of its rows and columns say what they can, and
+    /// what is left counts rows, matrices or columns.
+    fn place(&self, rest: &Polynomial, bounds: [&Bound; 2], stride: Amount, bytes: u64) -> Option<Place> {
+        let mut rest = rest.clone();
+        if let Some(start) = &bounds[1].start {
+            rest = rest.minus(start)?;
+        }
+        let row = match &bounds[0].start {
+            Some(start) => start.clone(),
+            None => quotient(&rest, stride)?,
+        };
+        rest = rest.minus(&row.times(&number_of(stride))?)?;
+        let mut column = bounds[1].start.clone().unwrap_or_default();
+        let mut batches: Vec<(Amount, Polynomial)> = Vec::new();
+        for (product, coefficient) in rest.terms() {
+            match self.batch(product, coefficient, stride, bytes, bounds[1].start.is_none()) {
+                Some((by, number)) => match batches.iter_mut().find(|(known, _)| *known == by) {
+                    Some((_, known)) => *known = known.plus(&number)?,
+                    None => batches.push((by, number)),
+                },
+                None if bounds[1].start.is_none() => {
+                    column = column.plus(&Polynomial::product(product.to_vec(), coefficient))?;
+                }
+                None => return None,
+            }
+        }
+        (batches.len() <= MOST_BATCHES).then_some(Place { batches, origin: [row, column] })
+    }
+
+    /// A term of an address as a number of matrices, and the elements from one to the next. may_be_columns: it may
+    /// count columns instead, if they are few.
+    fn batch(
+        &self,
+        product: &[Symbol],
+        coefficient: i128,
+        stride: Amount,
+        bytes: u64,
+        may_be_columns: bool,
+    ) -> Option<(Amount, Polynomial)> {
+        let is_stride = |symbol: &Symbol| match symbol {
+            Symbol::Scalar(value) => self.is_argument(*value) && self.is_multiple_of_16(*value),
+            _ => false,
+        };
+        // Of several arguments the last is the stride: those before it are sizes.
+        if product.len() > 1
+            && let Some(at) = product.iter().rposition(is_stride)
+        {
+            let Symbol::Scalar(value) = product[at] else { return None };
+            let others = product.iter().enumerate().filter(|(k, _)| *k != at).map(|(_, symbol)| *symbol).collect();
+            return Some((Amount::Argument(value), Polynomial::product(others, coefficient)));
+        }
+        let far = match stride {
+            Amount::Constant(elements) => i128::from(elements),
+            Amount::Argument(_) => FAR,
+        };
+        let elements = u64::try_from(coefficient).ok()?;
+        let is_column = may_be_columns && coefficient < far || product.is_empty();
+        let aligned = elements.checked_mul(bytes).is_some_and(|bytes| bytes % GRANULE == 0);
+        (!is_column && aligned).then(|| (Amount::Constant(elements), Polynomial::product(product.to_vec(), 1)))
+    }
+}
+
+/// Where a tile begins.
+struct Place {
+    /// Elements from a matrix to the next, and the number of them.
+    batches: Vec<(Amount, Polynomial)>,
+    /// Row and column.
+    origin: [Polynomial; 2],
 }
 
 /// The statements that a mask may make about an index.
 struct Bound {
     /// The extent of the matrix.
     extent: Amount,
-    /// Where the tile begins.
-    start: Polynomial,
-    /// Arguments that must not be negative, so that `start` is not.
-    natural: BTreeSet<ValueId>,
+    /// Where the tile begins, if it says so.
+    start: Option<Polynomial>,
 }
 
 /// Bytes of an element, if TMA moves such.
@@ -163,11 +262,35 @@ fn stride(offset: &Polynomial, row: usize) -> Option<Amount> {
 /// The offset of the tile's element from the matrix's first one.
 fn offset_of(tile_origin: &[Polynomial; 2], stride: Amount, order: [usize; 2]) -> Option<Polynomial> {
     let [row, column] = [0, 1].map(|k| tile_origin[k].plus(&Polynomial::symbol(Symbol::Index(order[k]))));
-    let stride = match stride {
+    row?.times(&number_of(stride))?.plus(&column?)
+}
+
+fn number_of(amount: Amount) -> Polynomial {
+    match amount {
         Amount::Argument(value) => Polynomial::symbol(Symbol::Scalar(value)),
         Amount::Constant(elements) => Polynomial::constant(i128::from(elements)),
-    };
-    row?.times(&stride)?.plus(&column?)
+    }
+}
+
+/// What a stride is multiplied by in a number.
+fn quotient(number: &Polynomial, stride: Amount) -> Option<Polynomial> {
+    let mut quotient = Polynomial::default();
+    for (product, coefficient) in number.terms() {
+        let mut symbols = product.to_vec();
+        let term = match stride {
+            Amount::Argument(value) => {
+                let Some(at) = symbols.iter().position(|s| *s == Symbol::Scalar(value)) else { continue };
+                symbols.remove(at);
+                Polynomial::product(symbols, coefficient)
+            }
+            Amount::Constant(elements) if coefficient % i128::from(elements) == 0 => {
+                Polynomial::product(symbols, coefficient / i128::from(elements))
+            }
+            Amount::Constant(_) => continue,
+        };
+        quotient = quotient.plus(&term)?;
+    }
+    Some(quotient)
 }
 
 struct Recognizer<'m> {
@@ -181,7 +304,7 @@ impl Recognizer<'_> {
     fn bounds(&self, conditions: &[Polynomial], dimension: usize) -> Option<Vec<Bound>> {
         let index = Symbol::Index(dimension);
         let mut about = conditions.iter().filter(|c| c.mentions(index));
-        let condition = about.next()?;
+        let Some(condition) = about.next() else { return Some(vec![Bound { extent: ENDLESS, start: None }]) };
         if about.any(|other| other != condition) {
             return None;
         }
@@ -199,16 +322,10 @@ impl Recognizer<'_> {
                 _ => {}
             }
         }
-        let start = |extent: Amount| {
-            let extent = match extent {
-                Amount::Argument(value) => Polynomial::symbol(Symbol::Scalar(value)),
-                Amount::Constant(elements) => Polynomial::constant(i128::from(elements)),
-            };
-            extent.minus(&rest)
-        };
         let bound = |extent: Amount| {
-            let start = start(extent)?;
-            Some(Bound { extent, natural: self.natural_if(&start)?, start })
+            let start = number_of(extent).minus(&rest)?;
+            self.natural_if(&start)?;
+            Some(Bound { extent, start: Some(start) })
         };
         Some(extents.into_iter().filter_map(bound).collect())
     }

@@ -12,12 +12,17 @@ pub enum Amount {
     Constant(u64),
 }
 
-/// A matrix in global memory, its rows contiguous.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// An extent beyond all coordinates, which have 32 bits: what reads or writes the matrix asks for no end.
+pub const ENDLESS: Amount = Amount::Constant((1 << 31) - 1);
+
+/// Matrices in global memory, their rows contiguous.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Matrix {
-    /// The argument of the kernel that points to its first element.
+    /// The argument of the kernel that points to the first element of the first one.
     pub base: ValueId,
-    /// Rows and columns.
+    /// Elements from a matrix to the next, for each dimension along which there are several.
+    pub batches: Vec<Amount>,
+    /// Rows and columns of each.
     pub extents: [Amount; 2],
     /// Elements from a row to the next.
     pub stride: Amount,
@@ -27,8 +32,10 @@ pub struct Matrix {
 /// nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatrixTile {
-    /// The matrix.
+    /// The matrices.
     pub matrix: Matrix,
+    /// Which of the matrices it is in, along each of those dimensions.
+    pub batch: Vec<Polynomial>,
     /// The matrix's row and column of the tile's first element, in an iteration.
     pub tile_origin: [Polynomial; 2],
     /// The tile's rows are columns of the matrix.

@@ -119,17 +119,18 @@ impl Reader<'_> {
         let (parameter, block) = (self.word()?.to_owned(), self.list(Self::number)?);
         self.expect(":")?;
         let element = self.element()?;
-        let (mut extents, mut stride, mut natural) = (None, None, Vec::new());
+        let (mut batches, mut extents, mut stride, mut natural) = (Vec::new(), None, None, Vec::new());
         self.attributes(|reader, name| {
             match name {
                 "extents" => extents = Some(reader.array(Self::amount)?),
                 "stride" => stride = Some(reader.amount()?),
+                "batches" => batches = reader.list(Self::amount)?,
                 "not_negative" => natural = reader.list(|reader| reader.word().map(str::to_owned))?,
                 other => return Err(reader.unknown("attribute of a descriptor", other)),
             }
             Ok(())
         })?;
-        let matrix = extents.zip(stride).map(|(extents, stride)| Matrix { extents, stride, natural });
+        let matrix = extents.zip(stride).map(|(extents, stride)| Matrix { batches, extents, stride, natural });
         Ok(Descriptor { name: stem(name), parameter, block, element, matrix })
     }
 

@@ -60,7 +60,7 @@ impl Reader<'_, '_> {
         if at.is_none()
             && let Some(tile) = self.lowering.kernel.stored_matrix(id)
         {
-            let coordinates = self.tile_origin(id, &tile.tile_origin, region, program, at)?;
+            let coordinates = self.tile_origin(id, &tile, region, program, at)?;
             let value = self.value(operands[1], region, program, at)?;
             let descriptor = self.lowering.matrix_descriptor(&tile, &region.extents);
             let from = self.stage(id, value)?;

@@ -212,7 +212,7 @@ impl LoopBuilder<'_, '_> {
             (Transfer::Tma, Some(tile)) => {
                 let turned = region.before_transposition(&[1, 0]);
                 let region = if tile.transposed { &turned } else { region };
-                let coordinates = self.reader.tile_origin(id, &tile.tile_origin, region, program, at)?;
+                let coordinates = self.reader.tile_origin(id, tile, region, program, at)?;
                 let descriptor = self.reader.lowering.matrix_descriptor(tile, &region.extents);
                 let to = Slot { transposed: false, ..to };
                 self.reader.group.act(Op::TmaLoad { descriptor, coordinates, to, full });
