@@ -4,6 +4,7 @@
 //! there is none, the target is lowered. Where peaks are traded for communication, it is their smooth maximum. The moves shift one operation and push on who is in its way. This is no part of
 //! the paper: an option, so that what the gradient is worth can be told apart.
 
+mod jump;
 mod live;
 mod state;
 
@@ -16,6 +17,9 @@ use twill_graph::SplitMix64;
 
 /// Graphs with fewer operations than this get as many moves as if they had them: they are cheap.
 const SMALL: usize = 5000;
+
+/// Part of the time that jump moves may take.
+const JUMPS: f64 = 0.6;
 
 /// How to anneal.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,11 +41,29 @@ pub struct Polish {
     pub peak_hot: f64,
     /// The same at the end. Default 0.05 (own: measured against 0.003 to 0.1).
     pub peak_cold: f64,
+    /// Arcs of networks visited for jump moves, in multiples of operations and dependences. 0 for no such moves. Default
+    /// 2000 (own).
+    pub jumps: u32,
+    /// First temperature of jump moves, in parts of the peak. Default 0.15 (own).
+    pub jump_hot: f64,
+    /// Last temperature of jump moves, in the same. Default 0.01 (own).
+    pub jump_cold: f64,
 }
 
 impl Default for Polish {
     fn default() -> Self {
-        Self { sweeps: 200, hot: 0.2, cold: 0.005, push: 32, stages: 4, peak_hot: 1.0, peak_cold: 0.05 }
+        Self {
+            sweeps: 200,
+            hot: 0.2,
+            cold: 0.005,
+            push: 32,
+            stages: 4,
+            peak_hot: 1.0,
+            peak_cold: 0.05,
+            jumps: 2000,
+            jump_hot: 0.15,
+            jump_cold: 0.01,
+        }
     }
 }
 
@@ -76,6 +98,7 @@ pub(crate) fn polish(
     seed: u64,
     clock: &Clock<'_>,
 ) -> (Vec<i64>, Option<i128>) {
+    let steps = if how.sweeps == 0 { steps } else { jump::jump(model, steps, &how, seed, &clock.share(JUMPS)) };
     let state = State::new(model, steps.clone());
     let best_value = state.value();
     if how.sweeps == 0 || model.objective() == DataflowObjective::Latency && best_value.is_some() {
