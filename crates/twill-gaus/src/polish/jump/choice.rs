@@ -8,8 +8,8 @@ use super::landscape::Landscape;
 use crate::bounds::{Budget, Network, SINK, SOURCE};
 use std::ops::RangeInclusive;
 
-/// What all prices of a network together come to, in whole numbers.
-const SCALE: f64 = (1_u64 << 40) as f64;
+/// What all prices of a network together come to, in whole numbers: coarse, so that flows are found soon.
+const SCALE: f64 = (1_u64 << 24) as f64;
 
 /// Operations without a node.
 const FIXED: u32 = u32::MAX;
@@ -36,10 +36,10 @@ pub(super) fn choose(
     let model = land.model;
     let (mut network, mut node) = (Network::new(), vec![FIXED; model.len()]);
     let mut movable = Vec::new();
-    for v in 0..model.len() {
+    for (v, own) in node.iter_mut().enumerate() {
         let other = land.steps[v] + by;
         if window.contains(&land.steps[v]) && (model.earliest[v]..=model.latest[v]).contains(&other) {
-            node[v] = network.node();
+            *own = network.node();
             movable.push(v as u32);
         }
     }

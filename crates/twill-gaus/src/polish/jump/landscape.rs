@@ -102,7 +102,8 @@ impl<'m> Landscape<'m> {
 
     /// The objective.
     pub fn value(&self) -> f64 {
-        let peaks = self.tracks.iter().map(|track| track.weight * track.usage.iter().copied().max().unwrap_or(0) as f64);
+        let peaks =
+            self.tracks.iter().map(|track| track.weight * track.usage.iter().copied().max().unwrap_or(0) as f64);
         peaks.sum::<f64>() + self.communication
     }
 

@@ -19,24 +19,26 @@ use std::time::Instant;
 use twill_graph::DataflowObjective;
 use twill_graph::SplitMix64;
 
-/// Operations in the smallest windows.
+/// Operations in the smallest windows and in the largest, about.
 const FEW: f64 = 256.0;
-/// Longest jump, in parts of the latency.
-const FAR: f64 = 1.0 / 6.0;
+const MANY: f64 = 16_384.0;
+/// Longest jump: in parts of the latency, but at least so many steps. Hardly any that is longer is accepted.
+const FAR: f64 = 1.0 / 32.0;
+const FAR_STEPS: f64 = 16.0;
 
 /// Returns whether the objective has a peak to lower, with neither limits nor an interval.
-fn is_for(model: &Model<'_>) -> bool {
+pub(super) fn is_for(model: &Model<'_>, how: &Polish) -> bool {
     let peaks = match model.objective() {
         DataflowObjective::Resources { peak, communication } => peak > 0 || communication > 0,
         DataflowObjective::Storage => true,
         DataflowObjective::Latency => false,
     };
-    peaks && model.interval.is_none() && model.limits.iter().all(Option::is_none)
+    how.jumps > 0 && peaks && model.len() > 1 && model.interval.is_none() && model.limits.iter().all(Option::is_none)
 }
 
 /// Improves `steps`, which are legal; never for the worse.
 pub(super) fn jump(model: &Model<'_>, steps: Vec<i64>, how: &Polish, seed: u64, clock: &Clock<'_>) -> Vec<i64> {
-    if how.jumps == 0 || !is_for(model) || model.len() < 2 {
+    if !is_for(model, how) {
         return steps;
     }
     let arcs = (model.len() + model.edges().len()) as u64;
@@ -49,10 +51,11 @@ pub(super) fn jump(model: &Model<'_>, steps: Vec<i64>, how: &Polish, seed: u64, 
     while !budget.is_over() {
         let done = budget.gone().max(clock.gone(since));
         land.price(how.jump_hot * (how.jump_cold / how.jump_hot).powf(done));
-        let length = model.length as f64 * (FEW / model.len() as f64).min(1.0).powf(random.unit());
+        let wanted = FEW * (MANY / FEW).powf(random.unit());
+        let length = model.length as f64 * (wanted / model.len() as f64).min(1.0);
         let middle = land.step(&mut random) as f64;
         let window = (middle - length / 2.0) as i64..=(middle + length / 2.0) as i64;
-        let most = (model.length as f64 * FAR).min(length).max(1.0);
+        let most = (model.length as f64 * FAR).max(FAR_STEPS).min(length).max(1.0);
         let far = most.powf(random.unit()).round() as i64;
         let by = if random.index(2) == 0 { far } else { -far };
         let Some(parts) = choice::choose(&land, window, by, &mut budget) else { break };
@@ -79,7 +82,7 @@ mod tests {
     use crate::{Measure, Precedence, is_legal};
     use twill_graph::{Dataflow, DataflowOperation, DataflowProblem};
 
-    /// Chains side by side, which one operation at a time cannot leave: each starts where all others do.
+    /// Chains side by side, each of which starts where all others do: one peak for every operation of a chain.
     fn chains(count: usize, length: usize, objective: DataflowObjective) -> DataflowProblem {
         let operations = (0..count * length)
             .map(|v| DataflowOperation { uses: vec![uses(0, 1)], storage: 1, ..operation(v) })
@@ -92,7 +95,7 @@ mod tests {
     #[test]
     fn chains_that_overlap_are_pulled_apart() {
         let resources = DataflowObjective::Resources { peak: 100, communication: 1 };
-        for (objective, least) in [(DataflowObjective::Storage, 2), (resources, 100 + 2 * 7 + 100)] {
+        for (objective, least) in [(DataflowObjective::Storage, 2), (resources, 2 * 100 + 5 * 7)] {
             let problem = chains(4, 8, objective);
             let precedence = Precedence::new(&problem.graph, None);
             let model = Model::new(&problem, &precedence, 32).unwrap();
