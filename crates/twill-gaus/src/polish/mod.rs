@@ -1,8 +1,10 @@
-//! Local improvement of legal schedules: simulated annealing towards a peak just below the best one known.
+//! Local improvement of legal schedules: [`jump`] moves of many operations, then simulated annealing towards a peak just
+//! below the best one known.
 //!
 //! A peak alone tells nothing about moves elsewhere, so what is made small is usage above a target, over all slots; once
-//! there is none, the target is lowered. Where peaks are traded for communication, it is their smooth maximum. The moves shift one operation and push on who is in its way. This is no part of
-//! the paper: an option, so that what the gradient is worth can be told apart.
+//! there is none, the target is lowered. Where peaks are traded for communication, it is their smooth maximum. The
+//! moves of annealing shift one operation and push on who is in its way. This is no part of the paper: an option, so
+//! that what the gradient is worth can be told apart.
 
 mod jump;
 mod live;
