@@ -21,7 +21,7 @@ use twill_graph::SplitMix64;
 const SMALL: usize = 5000;
 
 /// Parts of the time that jump moves may take: for storage, where they find most, and for resources.
-const JUMPS: (f64, f64) = (0.8, 0.4);
+const JUMPS: (f64, f64) = (0.8, 0.25);
 
 /// How to anneal.
 #[derive(Clone, Copy, Debug, PartialEq)]
