@@ -124,7 +124,7 @@ fn options(tape: &mut Tape, operations: usize) -> Options {
         tries: 1 + tape.below(3) as u32,
         patience: tape.below(2) as u32,
         // Moves are counted in thousands.
-        polish: Polish { sweeps: tape.below(2) as u32, ..Polish::default() },
+        polish: Polish { sweeps: tape.below(2) as u32, jumps: 50, ..Polish::default() },
         ..Options::default()
     }
 }

@@ -8,7 +8,7 @@ use crate::legal::{Ejection, Levelling, Preference, Side, Table, eject, level, s
 use crate::measure::keeps;
 use crate::model::{GausError, Model};
 use crate::options::{Options, StartFrom};
-use crate::polish::polish;
+use crate::polish::{is_jumped, polish};
 use crate::{Mobility, Precedence};
 use std::time::Duration;
 use twill_graph::SplitMix64;
@@ -210,7 +210,9 @@ impl Search<'_, '_> {
                 _ => start.clone(),
             };
             let mut part = Part::Start;
-            if let Some(descent) = &self.options.descent {
+            // Where jump moves follow, another gradient would only undo what they found.
+            let again = round == 0 || !is_jumped(model, &self.options.polish);
+            if let Some(descent) = self.options.descent.as_ref().filter(|_| again) {
                 let mut descent = *descent;
                 // Later rounds stay near where they begin: a narrower spread each time.
                 descent.kappa *= 0.5_f64.powi(round as i32);
@@ -228,11 +230,23 @@ impl Search<'_, '_> {
                     break;
                 }
                 let seed = self.random.next_number();
+                let legal = self.better(legal);
                 let (polished, _) = polish(model, legal, self.options.polish, seed, &clock);
                 self.offer(&polished, Part::Annealing);
             }
         }
         at_start
+    }
+
+    /// Where to polish from: the best so far, if that is better and storage is asked for.
+    fn better(&self, steps: Vec<i64>) -> Vec<i64> {
+        match &self.best {
+            Some((best, known)) if is_jumped(self.model, &self.options.polish) => match self.value(&steps) {
+                Some(value) if value <= *best => steps,
+                _ => known.clone(),
+            },
+            _ => steps,
+        }
     }
 
     fn start(&mut self) -> Vec<f64> {

@@ -3,7 +3,7 @@
 //! After "GauS: Differentiable Scheduling Optimization via Gaussian Reparameterization" (Cai, Bakhtazad, Yu, Zhang;
 //! arXiv 2602.20427). Every start is a random variable `X_v ~ N(μ_v, σ_v²)`; objectives and broken constraints become
 //! expectations with gradients, which Adam follows down an augmented Lagrangian. The means are then rounded, made legal,
-//! and polished by simulated annealing, and the search goes on from the best schedule.
+//! and polished by jump moves and simulated annealing, and the search goes on from the best schedule.
 //!
 //! [`schedule`] answers formulations A, B and C and the least latency, [`smallest_interval`] the smallest interval of a
 //! loop. Every answer keeps all rules, or there is none. Each part can be left out by [`Options`], to see what it is

@@ -8,10 +8,10 @@ use twill_check::{verify_multipliers, verify_wavefront};
 use twill_gaus::{Baseline, Control, LowerBound, lower_bound_within, multipliers, wavefront};
 use twill_graph::DataflowProblem;
 
-/// Part of the time until which the bound by multipliers is worked on.
-const BOUND_PART: f64 = 0.75;
-/// Schedules within this of the bound by terms are not worth a better one before other baselines.
-const NEAR: f64 = 1.01;
+/// Part of the time until which baselines are worked on: early enough for the search to go on from them.
+const BASELINES_PART: f64 = 0.4;
+/// Part of the time until which the bound is strengthened.
+const BOUND_PART: f64 = 0.95;
 
 /// What goes on beside the search: the bound, with the schedule that is behind it, and other baselines.
 pub(super) fn accompany(
@@ -34,24 +34,13 @@ pub(super) fn accompany(
         board.prove(LowerBound::known(bound.value));
         by_terms = Some(bound);
     }
-    // What is nearly proved is better searched for.
-    let best = board.known().best.as_ref().map(|(best, _)| *best as f64);
-    let is_near = best.zip(by_terms.as_ref()).is_some_and(|(best, bound)| best <= NEAR * bound.value as f64);
-    let strengthen = |part| {
-        let stronger = by_terms.as_ref().and_then(|bound| strengthened(problem, bound, control(part)));
-        stronger.into_iter().for_each(|value| board.raise(value));
-    };
-    if !is_near {
-        strengthen(BOUND_PART);
-    }
     for baseline in baselines.iter().filter(|baseline| !solved || **baseline != Baseline::LeastSpans) {
-        if let Ok(found) = baseline.schedule_within(problem, control(1.0)) {
+        if let Ok(found) = baseline.schedule_within(problem, control(BASELINES_PART)) {
             board.offer(baseline.name(), &found.steps);
         }
     }
-    if is_near {
-        strengthen(0.95);
-    }
+    let stronger = by_terms.and_then(|bound| strengthened(problem, &bound, control(BOUND_PART)));
+    stronger.into_iter().for_each(|value| board.raise(value));
 }
 
 /// A better bound than the one by terms, by a wavefront or by multipliers, which the checker has added up.

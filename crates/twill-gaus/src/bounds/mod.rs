@@ -30,6 +30,7 @@ mod wavefront;
 pub use interval::{IntervalBound, least_interval, least_interval_within};
 pub(crate) use interval::{bounded, fits_alone};
 pub use lagrangian::multipliers;
+pub(crate) use network::{Budget, Network, SINK, SOURCE};
 pub use wavefront::wavefront;
 
 use crate::control::{Clock, Control};

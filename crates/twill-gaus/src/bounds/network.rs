@@ -8,14 +8,25 @@ use std::collections::VecDeque;
 const VISITS: u64 = 200_000_000;
 
 /// Arcs that may still be visited.
-pub(super) struct Budget<'c> {
+pub(crate) struct Budget<'c> {
+    all: u64,
     visits: u64,
     paced: Paced<'c>,
 }
 
 impl<'c> Budget<'c> {
     pub fn new(clock: &Clock<'c>) -> Self {
-        Self { visits: VISITS, paced: Paced::new(clock) }
+        Self::within(clock, VISITS)
+    }
+
+    /// Of so many arcs.
+    pub fn within(clock: &Clock<'c>, visits: u64) -> Self {
+        Self { all: visits, visits, paced: Paced::new(clock) }
+    }
+
+    /// How much of it is used up, from 0 to 1.
+    pub fn gone(&self) -> f64 {
+        1.0 - self.visits as f64 / self.all.max(1) as f64
     }
 
     /// Counts arcs; whether these were the last.
@@ -29,11 +40,11 @@ impl<'c> Budget<'c> {
     }
 }
 
-pub(super) const SOURCE: u32 = 0;
-pub(super) const SINK: u32 = 1;
+pub(crate) const SOURCE: u32 = 0;
+pub(crate) const SINK: u32 = 1;
 
 /// A network with capacities; each arc is followed by its reverse.
-pub(super) struct Network {
+pub(crate) struct Network {
     /// By node, the first of its arcs; by arc, the next.
     first: Vec<u32>,
     next: Vec<u32>,
@@ -66,6 +77,25 @@ impl Network {
     /// The flow over an arc, by its position.
     pub fn carried(&self, arc: usize) -> i64 {
         self.left[arc + 1]
+    }
+
+    /// By node, after a greatest flow: whether the source still reaches it, or whether it still reaches the sink.
+    pub fn side(&self, end: u32) -> Vec<bool> {
+        let mut found = vec![false; self.first.len()];
+        found[end as usize] = true;
+        let mut stack = vec![end];
+        while let Some(v) = stack.pop() {
+            let mut arc = self.first[v as usize];
+            while arc != u32::MAX {
+                let along = if end == SOURCE { arc } else { arc ^ 1 };
+                let w = self.to[arc as usize];
+                if self.left[along as usize] > 0 && !std::mem::replace(&mut found[w as usize], true) {
+                    stack.push(w);
+                }
+                arc = self.next[arc as usize];
+            }
+        }
+        found
     }
 
     /// The greatest flow, or what there is of it when the budget is over.

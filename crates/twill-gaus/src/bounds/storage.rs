@@ -17,6 +17,9 @@ use crate::{Mobility, Precedence};
 use std::collections::HashSet;
 use twill_graph::{Dataflow, DataflowDependence};
 
+/// Part of the time that the flow may take.
+const FLOW: f64 = 0.7;
+
 pub(super) struct Values<'a> {
     pub graph: &'a Dataflow,
     pub precedence: &'a Precedence,
@@ -29,6 +32,9 @@ impl Values<'_> {
     /// The best of all arguments, as far as there is time for them, and the flow of the least sum of lifetimes, where it
     /// came to that.
     pub fn peak(&self, clock: &Clock<'_>) -> ((i128, Argument), Option<Cheapest>) {
+        let rows = self.interval.or(self.mobility.map(|m| m.latency));
+        // First, for a search beside it waits for the schedule.
+        let total = rows.zip(self.lifetimes(&clock.share(FLOW)));
         let mut best = (self.operands(), Argument::Operands);
         if let Some(mobility) = self.mobility {
             let (compulsory, lives) = self.parts(mobility);
@@ -38,10 +44,7 @@ impl Values<'_> {
                 best = best.max((cut(self, mobility, &clock.share(0.3)), Argument::Cut));
             }
         }
-        let rows = self.interval.or(self.mobility.map(|m| m.latency));
-        let Some((rows, total)) = rows.filter(|_| !clock.is_over()).zip(self.lifetimes(clock)) else {
-            return (best, None);
-        };
+        let Some((rows, total)) = total else { return (best, None) };
         (best.max((ceiling(total.bound, rows.into()), Argument::Lifetimes)), Some(total))
     }
 

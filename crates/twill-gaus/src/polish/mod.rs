@@ -1,9 +1,12 @@
-//! Local improvement of legal schedules: simulated annealing towards a peak just below the best one known.
+//! Local improvement of legal schedules: [`jump`] moves of many operations, then simulated annealing towards a peak just
+//! below the best one known.
 //!
 //! A peak alone tells nothing about moves elsewhere, so what is made small is usage above a target, over all slots; once
-//! there is none, the target is lowered. Where peaks are traded for communication, it is their smooth maximum. The moves shift one operation and push on who is in its way. This is no part of
-//! the paper: an option, so that what the gradient is worth can be told apart.
+//! there is none, the target is lowered. Where peaks are traded for communication, it is their smooth maximum. The
+//! moves of annealing shift one operation and push on who is in its way. This is no part of the paper: an option, so
+//! that what the gradient is worth can be told apart.
 
+mod jump;
 mod live;
 mod state;
 
@@ -16,6 +19,9 @@ use twill_graph::SplitMix64;
 
 /// Graphs with fewer operations than this get as many moves as if they had them: they are cheap.
 const SMALL: usize = 5000;
+
+/// Parts of the time that jump moves may take: for storage, where they find most, and for resources.
+const JUMPS: (f64, f64) = (0.8, 0.25);
 
 /// How to anneal.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,11 +43,30 @@ pub struct Polish {
     pub peak_hot: f64,
     /// The same at the end. Default 0.05 (own: measured against 0.003 to 0.1).
     pub peak_cold: f64,
+    /// Arcs of networks visited for jump moves, in multiples of operations and dependences. 0 for no such moves. Default
+    /// 20,000 (own: a tenth of it is too little for storage).
+    pub jumps: u32,
+    /// First temperature of jump moves, in parts of the peak. Default 0.15 (own: 0.05 is much the same).
+    pub jump_hot: f64,
+    /// Last temperature of jump moves, in the same. Default 0.003 (own: measured against
+    /// 0.01).
+    pub jump_cold: f64,
 }
 
 impl Default for Polish {
     fn default() -> Self {
-        Self { sweeps: 200, hot: 0.2, cold: 0.005, push: 32, stages: 4, peak_hot: 1.0, peak_cold: 0.05 }
+        Self {
+            sweeps: 200,
+            hot: 0.2,
+            cold: 0.005,
+            push: 32,
+            stages: 4,
+            peak_hot: 1.0,
+            peak_cold: 0.05,
+            jumps: 20_000,
+            jump_hot: 0.15,
+            jump_cold: 0.003,
+        }
     }
 }
 
@@ -67,6 +92,11 @@ struct Annealer<'m> {
     how: Polish,
 }
 
+/// Returns whether jump moves do most of the polishing.
+pub(crate) fn is_jumped(model: &Model<'_>, how: &Polish) -> bool {
+    model.objective() == DataflowObjective::Storage && how.sweeps > 0 && jump::is_for(model, how)
+}
+
 /// Improves `steps`, which keep dependences and windows; never for the worse. Limits may be exceeded at first.
 /// The value of what is returned comes with it, `None` while a limit is exceeded.
 pub(crate) fn polish(
@@ -76,6 +106,12 @@ pub(crate) fn polish(
     seed: u64,
     clock: &Clock<'_>,
 ) -> (Vec<i64>, Option<i128>) {
+    let steps = if how.sweeps == 0 {
+        steps
+    } else {
+        let part = if is_jumped(model, &how) { JUMPS.0 } else { JUMPS.1 };
+        jump::jump(model, steps, &how, seed, &clock.share(part))
+    };
     let state = State::new(model, steps.clone());
     let best_value = state.value();
     if how.sweeps == 0 || model.objective() == DataflowObjective::Latency && best_value.is_some() {
