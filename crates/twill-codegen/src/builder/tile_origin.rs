@@ -8,6 +8,16 @@ use crate::ir::{Expression, ExpressionKind, IterationNumber};
 use twill_triton::kernel::{MatrixTile, Symbol};
 use twill_triton::mlir::{OperationId, Type};
 
+/// A scalar as a coordinate has it, in 32 bits; it fits.
+fn narrow(scalar: Expression) -> Expression {
+    match scalar.element {
+        Type::Integer(64) => {
+            Expression { element: Type::Integer(32), ..Expression::apply(Elementwise::TruncI, vec![scalar]) }
+        }
+        _ => scalar,
+    }
+}
+
 impl Reader<'_, '_> {
     /// The coordinates of the part of a tile that `id` reads or writes, which is `region` of the matrix's tile, in an iteration
     /// of a loop or outside of loops: which matrix it is, row, and column.
@@ -43,7 +53,7 @@ impl Reader<'_, '_> {
         let mut product: Option<Expression> = None;
         for symbol in symbols {
             let factor = match symbol {
-                Symbol::Scalar(value) => self.scalar(*value, program, None)?,
+                Symbol::Scalar(value) => narrow(self.scalar(*value, program, None)?),
                 Symbol::Iteration | Symbol::Index(_) => match at {
                     Some((index, iteration)) if *symbol == Symbol::Iteration => Expression {
                         kind: ExpressionKind::Iteration(IterationNumber { index, iteration }),

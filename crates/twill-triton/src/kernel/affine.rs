@@ -11,6 +11,11 @@ use crate::polynomial::{Polynomial, Symbol};
 /// Values that are looked at for one load; more belong to no address that anybody wrote.
 const MOST_VALUES: u32 = 400;
 
+/// Programs along the second and third axis of a grid (CUDA C++ Programming Guide, "Compute Capabilities").
+const MOST_PROGRAMS: i128 = (1 << 16) - 1;
+/// Programs of a launch, which generated kernels take no more of.
+const MOST_TILES: i128 = (1 << 31) - 1;
+
 /// For each dimension of a tensor, the dimension of the tile along which it runs; none where it is repeated.
 type Along = [Option<usize>];
 
@@ -138,14 +143,78 @@ impl<'m> Reader<'m> {
         let (_, operation) = self.maker(value)?;
         match (operation.name.as_str(), operation.operands.as_slice()) {
             ("tt.get_program_id" | "tt.get_num_programs", _) => Some(BTreeSet::new()),
-            ("arith.addi" | "arith.muli" | "arith.divsi" | "arith.minsi", operands) => {
+            ("arith.addi" | "arith.muli" | "arith.divsi" | "arith.minsi", operands)
+            | ("arith.select", [_, operands @ ..]) => {
                 let each: Option<Vec<_>> = operands.iter().map(|v| self.natural_if(*v)).collect();
                 Some(each?.into_iter().flatten().collect())
             }
             ("arith.remsi", [a, _]) => self.natural_if(*a),
+            ("arith.maxsi", [a, b]) => self.natural_if(*a).or_else(|| self.natural_if(*b)),
             ("arith.extsi", [a]) if !self.is_flag(*a) => self.natural_if(*a),
             _ => None,
         }
+    }
+
+    /// No more than this is a scalar, if it is not negative; `None` where that is not known.
+    pub fn most(&self, value: ValueId) -> Option<i128> {
+        self.look()?;
+        let of_type = || match self.module.type_of(value) {
+            Type::Integer(bits @ 1..=32) => Some((1_i128 << (bits - 1)) - 1),
+            _ => None,
+        };
+        if let Some(constant) = self.module.integer_constant(value) {
+            return Some(constant);
+        }
+        let Some((_, operation)) = self.maker(value) else { return of_type() };
+        let found = match (operation.name.as_str(), operation.operands.as_slice()) {
+            ("tt.get_program_id" | "tt.get_num_programs", _) => match operation.attributes.get("axis") {
+                Some(Attribute::Enumeration(axis)) if axis == "y" || axis == "z" => Some(MOST_PROGRAMS),
+                _ => None,
+            },
+            ("arith.extsi", [a]) if !self.is_flag(*a) => self.most(*a),
+            ("arith.addi", [..]) if self.is_program(value) => Some(MOST_TILES),
+            ("arith.addi", [a, b]) => self.most(*a)?.checked_add(self.most(*b)?),
+            ("arith.muli", [a, b]) => self.most(*a)?.checked_mul(self.most(*b)?),
+            ("arith.divsi", [a, by]) => {
+                // No quotient of numbers that are not negative is more than what is divided.
+                let by = self.module.integer_constant(*by).unwrap_or(1).max(1);
+                self.most(*a).map(|a| a / by)
+            }
+            ("arith.remsi", [a, by]) => {
+                let below = self.natural_if(*by).filter(BTreeSet::is_empty).and_then(|_| self.most(*by));
+                [self.most(*a), below].into_iter().flatten().min()
+            }
+            ("arith.minsi", [a, b]) => [self.most(*a), self.most(*b)].into_iter().flatten().min(),
+            ("arith.maxsi" | "arith.select", [.., a, b]) => Some(self.most(*a)?.max(self.most(*b)?)),
+            _ => None,
+        };
+        [found, of_type()].into_iter().flatten().min()
+    }
+
+    /// Returns whether it is a program's number in the whole grid, the first axis fastest: a launch has fewer than 2³¹ of them.
+    fn is_program(&self, value: ValueId) -> bool {
+        let Some(number) = self.number(value, &[], Sight::Invariants) else { return false };
+        let axis = |symbol: &Symbol, name: &str| {
+            let Symbol::Scalar(value) = symbol else { return None };
+            let (_, operation) = self.maker(*value).filter(|(_, operation)| operation.name == name)?;
+            match operation.attributes.get("axis") {
+                Some(Attribute::Enumeration(axis)) => ["x", "y", "z"].iter().position(|known| axis == known),
+                Some(Attribute::Integer { value, .. }) => usize::try_from(*value).ok(),
+                _ => None,
+            }
+        };
+        let axes = |product: &[Symbol], name| {
+            let mut axes: Vec<usize> = product.iter().filter_map(|symbol| axis(symbol, name)).collect();
+            axes.sort_unstable();
+            axes
+        };
+        let mut terms = number.terms().map(|(product, coefficient)| {
+            let (ids, counts) = (axes(product, "tt.get_program_id"), axes(product, "tt.get_num_programs"));
+            let is_whole = ids.len() + counts.len() == product.len() && coefficient == 1;
+            (is_whole && ids.len() == 1 && counts == (0..ids[0]).collect::<Vec<_>>()).then(|| ids[0])
+        });
+        let mut seen = BTreeSet::new();
+        terms.all(|id| id.is_some_and(|id| seen.insert(id)))
     }
 
     /// Returns whether the kernel says `tl.assume(value >= 0)`, or that it is more than a number that is not negative.

@@ -336,11 +336,15 @@ impl Recognizer<'_> {
         for (product, coefficient) in start.terms() {
             for symbol in product {
                 match symbol {
-                    Symbol::Scalar(value) if *self.module.type_of(*value) == Type::Integer(32) => {
+                    Symbol::Scalar(value) => {
+                        let fits = || self.reader.most(*value).is_some_and(|most| most <= i128::from(i32::MAX));
+                        if *self.module.type_of(*value) != Type::Integer(32) && !fits() {
+                            return None;
+                        }
                         natural.extend(self.reader.natural_if(*value)?);
                     }
                     Symbol::Iteration => {}
-                    Symbol::Scalar(_) | Symbol::Index(_) => return None,
+                    Symbol::Index(_) => return None,
                 }
             }
             if coefficient < 0 {
