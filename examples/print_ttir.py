@@ -400,6 +400,7 @@ VARIANTS = [
     pointers("held", BLOCK=64),
     pointers("looked_up", scalars=("n", "stride"), BLOCK=128),
     pointers("rounded", BLOCK=64),
+    pointers("several", BLOCK=64),
 ]
 
 

@@ -17,13 +17,18 @@ use twill_triton::kernel::find;
 use twill_triton::mlir::{FloatKind, Type};
 
 /// The text of a kernel of `examples/fixtures`, by its folder and name; `pointers/right` is `pointers/around` with both operands
-/// of its loop exchanged.
-fn text(name: &str) -> String {
+/// of its loop exchanged. Without `boxes` pointers lie at multiples of 8 bytes, so that TMA can copy nothing.
+fn text(name: &str, boxes: bool) -> String {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/fixtures");
     let read = |name: &str| std::fs::read_to_string(format!("{folder}/{name}.ttir")).unwrap();
-    match name {
+    let text = match name {
         "pointers/right" => read("pointers/around").replace("tt.dot %left_12, %y_25,", "tt.dot %y_25, %left_12,"),
         _ => read(name),
+    };
+    let pointers = ["f16", "i8"].map(|element| format!("!tt.ptr<{element}> {{tt.divisibility = "));
+    match boxes {
+        true => text,
+        false => pointers.iter().fold(text, |text, pointer| text.replace(&format!("{pointer}16"), &format!("{pointer}8"))),
     }
 }
 
@@ -50,8 +55,8 @@ fn call(is_bytes: bool, n: i64) -> (Launch, Memory) {
     (Launch { arguments, grid: [1, 1, 1], arithmetic: Arithmetic::Rounded }, memory)
 }
 
-/// The kernel's program, and how many copies and multiplications of each kind it has.
-fn program(name: &str, way: Way) -> (WarpProgram, [usize; 4]) {
+/// The kernel's program, and how many asynchronous copies and multiplications of each kind it has.
+fn program(name: &str, boxes: bool, way: Way) -> (WarpProgram, [usize; 4]) {
     let machine = twill_machine::Machine::load("h100").unwrap();
     let question = Question {
         machine: &machine,
@@ -59,7 +64,7 @@ fn program(name: &str, way: Way) -> (WarpProgram, [usize; 4]) {
         assignment: twill_graph::WarpAssignment::BySubTile,
         work: 60_000,
     };
-    let compiled = Compiled::new(&text(name), &question).unwrap();
+    let compiled = Compiled::new(&text(name, boxes), &question).unwrap();
     let program = compiled.program(way).unwrap();
     assert_eq!(program.to_string().parse::<WarpProgram>().unwrap(), program);
     let [mut copies, mut stores, mut wgmmas, mut others] = [0; 4];
@@ -69,6 +74,7 @@ fn program(name: &str, way: Way) -> (WarpProgram, [usize; 4]) {
                 assert!(*elements > 1, "{name}: neighbours at once");
                 copies += 1;
             }
+            Op::TmaLoad { .. } => copies += 1,
             Op::LocalStore { .. } => stores += 1,
             Op::Wgmma { .. } => wgmmas += 1,
             Op::Opaque { .. } => others += 1,
@@ -80,7 +86,7 @@ fn program(name: &str, way: Way) -> (WarpProgram, [usize; 4]) {
 
 #[test]
 fn loops_through_pointers_compute_what_they_say() {
-    // Whether there are copies by `cp.async`, stores to shared memory, MMAs by `wgmma` and others.
+    // Whether there are copies by `cp.async` or TMA, stores to shared memory, MMAs by `wgmma` and others.
     for (name, has) in [
         ("pointers/turned", [true, false, true, false]),
         ("pointers/strided", [false, true, true, false]),
@@ -91,6 +97,7 @@ fn loops_through_pointers_compute_what_they_say() {
         ("pointers/held", [true, false, true, false]),
         ("pointers/looked_up", [true, true, true, false]),
         ("pointers/rounded", [true, true, true, false]),
+        ("pointers/several", [true, false, true, false]),
         ("loops/persistent", [true, false, true, false]),
         ("loops/carrying", [true, false, true, false]),
         ("loops/deep", [true, false, true, false]),
@@ -107,8 +114,9 @@ fn loops_through_pointers_compute_what_they_say() {
         // It is computed before the loop, and stored once.
         ("pointers/right", [true, true, true, true]),
     ] {
-        let module = twill_triton::mlir::parse(&text(name), name).unwrap();
-        for (ring_depth, operands_in_memory) in [(1, false), (3, false), (2, true)] {
+        let module = twill_triton::mlir::parse(&text(name, true), name).unwrap();
+        let ways = [(1, false), (3, false), (2, true)];
+        for (boxes, (ring_depth, operands_in_memory)) in ways.iter().flat_map(|way| [(false, *way), (true, *way)]) {
             let way = Way {
                 persistent: false,
                 order: TileOrder::Linear,
@@ -123,13 +131,15 @@ fn loops_through_pointers_compute_what_they_say() {
                     ..GroupShares::default()
                 },
             };
-            let (program, counts) = program(name, way);
+            let (program, counts) = program(name, boxes, way);
             let [copies, stores, wgmmas, others] = has;
-            let stores = match operands_in_memory {
+            let stores = match operands_in_memory || boxes {
+                // What TMA stores lies in shared memory first.
                 true => name == "pointers/around" || counts[1] > 0,
                 false => stores,
             };
-            assert_eq!(counts.map(|count| count > 0), [copies, stores, wgmmas, others], "{name}: {counts:?}");
+            let found = counts.map(|count| count > 0);
+            assert_eq!(found, [copies, stores, wgmmas, others], "{name}, {boxes}: {counts:?}");
             for n in [1, 2, 3, 7] {
                 let (launch, before) = call(name == "pointers/bytes", n);
                 let mut expected = before.clone();
