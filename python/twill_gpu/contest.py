@@ -1,13 +1,15 @@
 """Which of several kernels is the fastest for a grid and sizes: by the times of a program's own launches.
 
-No launch is made twice, since a kernel may change what it reads: launches alternate until each side has its samples, and
-the fastest one has all that follow. One side is the incumbent: it has the launches before, and another one has to be
-faster beyond doubt. A side that is clearly behind gets no more launches.
+No launch is made twice, since a kernel may change what it reads: launches go round all sides until each has its samples,
+and the fastest one has all that follow. One side is the incumbent: it has the launches before, and another one has to be
+faster beyond doubt. A side that is clearly behind gets no more launches. Rounds are in random order: launches that look
+alike may be of different work by turns, all of one kind for one side if sides took turns as well.
 """
 
 from __future__ import annotations
 
 import math
+import random
 import statistics
 import sys
 import threading
@@ -64,6 +66,9 @@ class Contest:
         self.sides = tuple(sides)
         self._running = list(sides)
         """Those that have not lost."""
+        self._order = list(sides)
+        """That of a round; of the first, which is not timed, as they are given."""
+        self._random, self._round = random.Random(0), 0
         self._lock = threading.Lock()
         self._launched = 0
         self._trials = dict.fromkeys(sides, 0)
@@ -102,12 +107,19 @@ class Contest:
             self._collect()
             if self.winner is not None:
                 return self.winner
-            least = min(self._running, key=self._trials.__getitem__)
-            return least if not self._is_over() and self._may_try() else self.incumbent
+            return self._next() if not self._is_over() and self._may_try() else self.incumbent
         except Exception:
             return self.incumbent
         finally:
             self._lock.release()
+
+    def _next(self) -> Side:
+        """The side of the next trial."""
+        fewest = min(map(self._trials.__getitem__, self._running))
+        if fewest > self._round:
+            self._round = fewest
+            self._random.shuffle(self._order)
+        return next(side for side in self._order if side in self._running and self._trials[side] == fewest)
 
     def launch(self, side: Side, launch: Callable[[], object]) -> object:
         """Launches, and records the time unless there are enough of them."""
@@ -192,13 +204,15 @@ class Contest:
 def lower_bound(usual: list[float], others: list[float]) -> float:
     """The lower bound of the speed-up of the others: the ratio of medians, less its standard errors.
 
-    A median's is 1.2533 σ / √n for a normal distribution, whose σ is 1.4826 times the median deviation from the median.
+    A median's is 1.2533 σ / √n for a normal distribution, whose σ is 1.4826 times the median deviation from the median. Where
+    launches are of two kinds, that may be nothing: no error is less than that of a mean without the longest time.
     """
 
     def error(times: list[float]) -> float:
         middle = statistics.median(times)
         deviation = statistics.median(abs(time - middle) for time in times)
-        return 1.4826 * 1.2533 * deviation / middle / math.sqrt(len(times)) if middle else 0.0
+        spread = statistics.pstdev(sorted(times)[:-1]) if len(times) > 1 else 0.0
+        return max(1.4826 * 1.2533 * deviation, spread) / middle / math.sqrt(len(times)) if middle else 0.0
 
     middle = statistics.median(others)
     if not middle:

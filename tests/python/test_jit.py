@@ -235,7 +235,8 @@ class TestAsATritonFunction:
         monkeypatch.setattr(sys.modules["torch"].cuda, "is_current_stream_capturing", lambda: False, raising=False)
         both, ours = twill_gpu.jit(gemm.gemm_tma.fn), twill_gpu.jit(on_failure="error")(gemm.gemm_tma.fn)
         made = [type(both[(4, 3)](*gemm_arguments(tensor), **TILES)).__name__ for _ in range(16)]
-        assert made == ["ScheduledKernel", "CompiledKernel"] * 7 + ["ScheduledKernel"] * 2
+        assert made[:2] == ["ScheduledKernel", "CompiledKernel"] and made[14:] == ["ScheduledKernel"] * 2
+        assert all(sorted(made[k : k + 2]) == sorted(made[:2]) for k in range(0, 14, 2))
         assert [one.winner for one in both.contests] == [TWILL]
         assert {type(ours[(4, 3)](*gemm_arguments(tensor), **TILES)).__name__ for _ in range(4)} == {"ScheduledKernel"}
         assert ours.contests == []
