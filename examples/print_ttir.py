@@ -56,9 +56,9 @@ class Variant:
         return EXAMPLES / self.folder / f"{self.name}.ttir"
 
 
-def tile(rows, columns, element="fp16"):
+def tile(*extents, element="fp16"):
     """The type of a tensor descriptor for tiles of this shape."""
-    return f"tensordesc<{element}[{rows}, {columns}]>"
+    return f"tensordesc<{element}{list(extents)}>"
 
 
 def gemm_tma(name="gemm_tma", rows=128, columns=128):
@@ -117,7 +117,7 @@ def attention_backward(name, head_dim, rows=64, **where):
             "k_desc": keys,
             "v_desc": keys,
             "do_desc": queries,
-            "dq_desc": tile(rows, head_dim, "fp32"),
+            "dq_desc": tile(rows, head_dim, element="fp32"),
             "dk_desc": keys,
             "dv_desc": keys,
             "lse_ptr": "*fp32",
@@ -247,7 +247,7 @@ def epilogue(kernel, element="fp16", columns=128, parameters=(), **constants):
     """A kernel of fixtures/epilogues.py: the product's arguments, then its own in the order of `parameters`."""
     arguments = {"a_desc": tile(128, 64), "b_desc": tile(columns, 64)}
     if kernel != "residual_pointers":
-        arguments["c_desc"] = tile(128, columns, element)
+        arguments["c_desc"] = tile(128, columns, element=element)
     kind = constants.get("KIND")
     return Variant(
         name=f"epilogue_{kind}" if kind else f"epilogue_{kernel}",
@@ -259,11 +259,15 @@ def epilogue(kernel, element="fp16", columns=128, parameters=(), **constants):
     )
 
 
-def product(kernel, name=None, element="fp16", a=(128, 64), b=(128, 64), parameters=("K",), result=None, **constants):
+def product(
+    kernel, name=None, element="fp16", a=(128, 64), b=(128, 64), c=(128, 128), parameters=("K",), result=None, **constants
+):
     """A kernel of fixtures/products.py on tensor descriptors."""
     descriptors = {
-        "a_desc": tile(*a, element), "b_desc": tile(*b, element), "c_desc": tile(128, 128, result or element),
-    }  # fmt: skip
+        "a_desc": tile(*a, element=element),
+        "b_desc": tile(*b, element=element),
+        "c_desc": tile(*c, element=result or element),
+    }
     return Variant(
         name=f"product_{name or kernel}",
         folder="fixtures",
@@ -375,6 +379,7 @@ VARIANTS = [
     product("out_dtype", name="bf16", element="bf16"),
     product("half_sums"),
     product("two_sums"),
+    product("batched", a=(1, 128, 64), b=(1, 128, 64), c=(1, 128, 128)),
     product("transposed", name="left_transposed", a=(64, 128), LEFT=True, RIGHT=True),
     product("transposed", name="neither_transposed", b=(64, 128), LEFT=False, RIGHT=False),
     product("grouped_order", parameters=("M", "N", "K"), GROUP_M=8),

@@ -203,11 +203,11 @@ impl Memory {
         block: &[usize],
         element: &Type,
     ) -> Result<Tile, Fault> {
-        let at = self.addresses(tensor, tile_origin, block)?;
+        let at = self.addresses(tensor, tile_origin, &in_tensor(tensor, block))?;
         Ok(Tile { shape: block.to_vec(), data: self.gather(&at, element, None)? })
     }
 
-    /// Writes a block of a tensor; nothing outside of it. The value has the tensor's last dimensions.
+    /// Writes a block of a tensor; nothing outside of it.
     pub(crate) fn store_block(
         &mut self,
         tensor: &Tensor,
@@ -216,11 +216,15 @@ impl Memory {
         how: Combination,
         arithmetic: Arithmetic,
     ) -> Result<(), Fault> {
-        let several = tensor.extents.len().saturating_sub(value.shape.len());
-        let block = [vec![1; several].as_slice(), &value.shape].concat();
-        let at = self.addresses(tensor, tile_origin, &block)?;
+        let at = self.addresses(tensor, tile_origin, &in_tensor(tensor, &value.shape))?;
         self.scatter(&at, &value.data, how, arithmetic)
     }
+}
+
+/// A block with all dimensions of a tensor: one that has fewer has the last ones.
+fn in_tensor(tensor: &Tensor, block: &[usize]) -> Vec<usize> {
+    let lacking = tensor.extents.len().saturating_sub(block.len());
+    [vec![1; lacking].as_slice(), block].concat()
 }
 
 fn masked(pointers: &Tile, mask: Option<&Tile>) -> Result<Vec<Option<Pointer>>, Fault> {

@@ -47,7 +47,7 @@ const PERSISTENT: Way = Way {
 const MMA_BATCHES: Way = Way { ring_depth: 2, handoff_depth: 1, mma_batches: true, ..PLAIN };
 const BACK: TileOrder = TileOrder::Lpt { width: 2, even_in_pairs: true };
 
-const PRODUCTS: [&str; 7] = [
+const PRODUCTS: [&str; 8] = [
     "gemm_tma",
     "gemm_tma_m256",
     "gemm_tma_n256",
@@ -55,6 +55,7 @@ const PRODUCTS: [&str; 7] = [
     "gemm_pointers_m256",
     "gemm_pointers_n256",
     "swiglu",
+    "fixtures/product_batched",
 ];
 const ATTENTION: [&str; 9] = [
     "attention_forward",

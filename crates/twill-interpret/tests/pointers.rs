@@ -28,7 +28,9 @@ fn text(name: &str, boxes: bool) -> String {
     let pointers = ["f16", "i8"].map(|element| format!("!tt.ptr<{element}> {{tt.divisibility = "));
     match boxes {
         true => text,
-        false => pointers.iter().fold(text, |text, pointer| text.replace(&format!("{pointer}16"), &format!("{pointer}8"))),
+        false => {
+            pointers.iter().fold(text, |text, pointer| text.replace(&format!("{pointer}16"), &format!("{pointer}8")))
+        }
     }
 }
 

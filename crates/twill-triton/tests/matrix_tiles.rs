@@ -153,10 +153,12 @@ fn described(changes: &[(&str, &str)]) -> Option<(Vec<String>, Vec<String>)> {
     let [a, _] = tiles(&kernel);
     let a = a?;
     let terms = |number: &twill_triton::kernel::Polynomial| {
-        let terms = number.terms().map(|(product, n)| format!("{n} {}", product.iter().map(symbol).collect::<String>()));
+        let terms =
+            number.terms().map(|(product, n)| format!("{n} {}", product.iter().map(symbol).collect::<String>()));
         terms.collect::<Vec<_>>().join(" + ")
     };
-    let batches = a.matrix.batches.iter().zip(&a.batch).map(|(by, number)| format!("{} by {}", terms(number), name(by)));
+    let batches =
+        a.matrix.batches.iter().zip(&a.batch).map(|(by, number)| format!("{} by {}", terms(number), name(by)));
     Some((a.matrix.extents.iter().map(name).collect(), batches.collect()))
 }
 
@@ -180,7 +182,9 @@ fn what_has_no_bound_has_no_end() {
 fn matrices_may_be_several() {
     const POINTERS: &str = "tt.splat %a_ptr :";
     let far = |ahead: &str| {
-        format!("%z = tt.get_program_id z : i32\n{ahead}\n%a_far = tt.addptr %a_ptr, %ahead_z : !tt.ptr<f16>, i32\n%a_ptrs = tt.expand_dims")
+        format!(
+            "%z = tt.get_program_id z : i32\n{ahead}\n%a_far = tt.addptr %a_ptr, %ahead_z : !tt.ptr<f16>, i32\n%a_ptrs = tt.expand_dims"
+        )
     };
     let described = |ahead: &str, load: &str| {
         described(&[(POINTERS, "tt.splat %a_far :"), ("%a_ptrs = tt.expand_dims", &far(ahead)), (LOAD, load)])

@@ -16,11 +16,13 @@ impl KernelBuilder<'_> {
             return Err(self.unsupported(id, "a descriptor that a loop carries", "pass the descriptor as an argument"));
         }
         let parameter = self.module.value(value).name.clone();
-        let element = match self.module.type_of(value) {
-            Type::TensorDescriptor(block) => block.element().clone(),
-            other => other.clone(),
+        let (element, rank) = match self.module.type_of(value) {
+            Type::TensorDescriptor(of) => (of.element().clone(), of.known_shape().unwrap_or_default().len()),
+            other => (other.clone(), block.len()),
         };
-        Ok(self.described(parameter, block, element, None))
+        // A tile may lack the dimensions of one that come first.
+        let block = [vec![1; rank.saturating_sub(block.len())].as_slice(), block].concat();
+        Ok(self.described(parameter, &block, element, None))
     }
 
     /// A descriptor that the kernel makes of what its caller knows as well: the caller makes it.

@@ -233,11 +233,10 @@ impl Machine<'_, '_> {
         let load = self.groups[g].in_flight.loads.swap_remove(which);
         let (tile, writer) = match &load.from {
             Copied::Block { tensor, tile_origin, block } => {
-                let tile = self.memory.load_block(tensor, tile_origin, block, &load.element)?;
-                // One of several matrices: a slot has its rows and columns alone.
+                // Of a block of one of several matrices a slot has the rows and columns alone.
                 let rank = self.program.buffers.get(load.to.buffer).map_or(block.len(), |buffer| buffer.shape.len());
-                let shape = block[block.len().saturating_sub(rank)..].to_vec();
-                (Tile { shape, ..tile }, None)
+                let block = &block[block.len().saturating_sub(rank)..];
+                (self.memory.load_block(tensor, tile_origin, block, &load.element)?, None)
             }
             Copied::Pointers { pointers, mask } => {
                 (self.memory.load(pointers, mask.as_deref(), None, &load.element)?, Some(Writer::Copies))

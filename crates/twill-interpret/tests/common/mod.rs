@@ -44,6 +44,7 @@ impl Call {
                 call.tensor("up_desc", &extents, HALF, true);
             }
             "gemm_pointers" => call.gemm_pointers(trips),
+            "batched" => call.batched(trips),
             name => panic!("how is {name} called?"),
         }
         call
@@ -54,7 +55,9 @@ impl Call {
         let arguments = module.arguments(self.kernel.function());
         let argument = arguments.iter().find(|a| module.value(**a).name == name).unwrap();
         let shape = module.type_of(*argument).block().unwrap().known_shape().unwrap();
-        [shape[0] as i64, shape[1] as i64]
+        // Dimensions of one come first.
+        let [.., rows, columns] = shape[..] else { panic!("{name} has no rows and columns") };
+        [rows as i64, columns as i64]
     }
 
     fn extents(&self, name: &str) -> [i64; 2] {
@@ -145,6 +148,18 @@ impl Call {
         self.give("softmax_scale", Tile::float(0.125));
         self.give("length", Tile::integer(length));
         self.launch.grid = [(length + n - 1).div_euclid(n).max(1) as u32, 1, 1];
+    }
+
+    /// Two matrices, whose rows, columns and depth are no multiples of the tiles'.
+    fn batched(&mut self, trips: i64) {
+        self.gemm(trips, ["a_desc", "b_desc", "c_desc"]);
+        for name in ["a_desc", "b_desc", "c_desc"] {
+            let [rows, columns] = self.extents(name);
+            let array = self.array(name, 2 * rows * columns, HALF, name != "c_desc");
+            let (extents, strides) = (vec![2, rows, columns], vec![rows * columns, columns, 1]);
+            self.launch.arguments.insert(name.into(), Argument::Tensor(Tensor { array, extents, strides }));
+        }
+        self.launch.grid = [2, 1, 2];
     }
 
     /// Rows, columns and depth are no multiples of the tiles'.

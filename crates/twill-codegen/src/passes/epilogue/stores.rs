@@ -30,9 +30,11 @@ impl Reader<'_, '_> {
         at: LoopScope,
     ) -> Result<Vec<Expression>, Error> {
         let mut coordinates = Vec::new();
+        // Dimensions of one, which a tile may lack, come first.
+        let lacking = values.len().saturating_sub(region.starts.len());
         for (d, value) in values.iter().enumerate() {
             let start = self.scalar(*value, program, at)?;
-            let ahead = region.starts.get(d).copied().unwrap_or(0);
+            let ahead = d.checked_sub(lacking).map_or(0, |d| region.starts[d]);
             coordinates.push(Expression::scalar(Elementwise::AddI, start, Expression::integer(i128::from(ahead))));
         }
         Ok(coordinates)
