@@ -44,9 +44,11 @@ def launch(kernel, tensor, count):
 
 
 def test_candidates_are_near_what_the_author_chose():
-    assert Configuration(8, 3) not in configurations.candidates(Configuration(8, 3))
-    assert set(configurations.candidates(Configuration(8, 3))) == {*((8, s) for s in (1, 2, 4, 5)), (4, 3)}
-    assert {(8, 1), (8, 3), (2, 1), (2, 3), (4, 3)} <= set(configurations.candidates(Configuration(4, 1)))
+    assert set(configurations.candidates(Configuration(8, 3), "")) == {*((8, s) for s in (1, 2, 4, 5)), (4, 3)}
+    assert {(8, 1), (8, 3), (2, 1), (2, 3), (4, 3)} <= set(configurations.candidates(Configuration(4, 1), ""))
+    # Its author may have counted the threads.
+    assembly = "tt.elementwise_inline_asm"
+    assert {one.num_warps for one in configurations.candidates(Configuration(4, 1), assembly)} == {4}
 
 
 def test_the_fastest_configuration_has_the_launches_and_is_known_to_the_next_process(timed, tensor):

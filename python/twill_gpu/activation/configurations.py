@@ -61,9 +61,13 @@ def of_kernel(kernel: Any) -> Compiled:
     return Compiled(kernel.src, options, getattr(kernel, "n_spills", None) or 0)
 
 
-def candidates(own: Configuration) -> list[Configuration]:
-    """Those worth a trial beside the author's own: other stages; half and twice the warps, with its stages and the usual ones."""
-    warps = [one for one in (own.num_warps * 2, own.num_warps // 2) if one in WARPS]
+def candidates(own: Configuration, ttir: str) -> list[Configuration]:
+    """Those worth a trial beside the author's own: other stages; half and twice the warps, with its stages and the usual ones.
+
+    Inline assembly may count threads, which the author knows.
+    """
+    counted = "tt.elementwise_inline_asm" in ttir
+    warps = [one for one in (own.num_warps * 2, own.num_warps // 2) if one in WARPS and not counted]
     stages = sorted({own.num_stages, USUAL_STAGES})
     others = [Configuration(own.num_warps, one) for one in STAGES] + [Configuration(w, s) for w in warps for s in stages]
     return [one for one in others if one != own]
@@ -85,7 +89,7 @@ def compile_all(ttir: str, compiled: dict[str, Any]) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kernel.ttir")
         path.write_text(ttir, encoding="utf-8")
-        for one in [own, *candidates(own)]:
+        for one in [own, *candidates(own, ttir)]:
             try:
                 kernel = compile_triton(str(path), target=target, options={**options, **one._asdict()})
             except Exception as error:
