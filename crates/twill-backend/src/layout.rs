@@ -106,6 +106,11 @@ pub(crate) fn of_other_variables(group: &Group, reach: Reach, chosen: &[Option<L
         if layouts == before {
             // What has no layout of itself takes that of what it is combined with.
             visit(&group.body, &mut |op| {
+                if let Op::Copy { to, from } = op
+                    && layouts[from.index()].is_none()
+                {
+                    layouts[from.index()] = layouts[to.index()].clone();
+                }
                 if let Op::Let { to, value } = op {
                     let wanted = layouts[to.index()].clone();
                     from_use(value, wanted.as_ref(), &mut layouts);

@@ -86,10 +86,10 @@ fn rows_that_may_be_written_are_read_through_pointers() {
             [false, false],
         ),
         (
-            "depth begins again",
+            "the whole depth",
             "%a_38 = tt.load %a_ptrs_31, %a_37, %cst_0 :",
             "%a_38 = tt.load %a_ptrs_31 :",
-            [false, true],
+            [true, true],
         ),
     ] {
         assert_eq!(recognized("wrapped_pointers", &[(from, to)]), expected, "{what}");

@@ -109,7 +109,11 @@ impl<'m> Landscape<'m> {
 
     /// A step to look at: mostly by price, so that peaks are looked at most.
     pub fn step(&self, random: &mut SplitMix64) -> i64 {
-        let track = &self.tracks[random.index(self.tracks.len().max(1)).min(self.tracks.len().saturating_sub(1))];
+        // Without resources, or without steps, there is nothing to choose from.
+        let Some(track) = self.tracks.get(random.index(self.tracks.len().max(1))).filter(|t| !t.usage.is_empty())
+        else {
+            return 0;
+        };
         let all = track.before[track.usage.len()];
         if random.index(4) == 0 || all <= 0.0 {
             return random.index(track.usage.len()) as i64;
