@@ -25,6 +25,8 @@ CASES = {
     "tutorial_attention_causal": ["--persistent", "off", "--candidates", "1"],
     "attention_forward_d64": ["--schedule", "no-swp"],
     "fixtures/pointers/held": [],
+    "fixtures/pointers/several": [],
+    "fixtures/product_batched": [],
     "fixtures/pointers/turned": ["--ctas-per-sm", "1"],
 }
 """One example each, with the options that it is compiled with."""

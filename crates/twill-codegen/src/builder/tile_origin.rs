@@ -55,11 +55,13 @@ impl Reader<'_, '_> {
             let factor = match symbol {
                 Symbol::Scalar(value) => narrow(self.scalar(*value, program, None)?),
                 Symbol::Iteration | Symbol::Index(_) => match at {
-                    Some((index, iteration)) if *symbol == Symbol::Iteration => Expression {
-                        kind: ExpressionKind::Iteration(IterationNumber { index, iteration }),
-                        shape: Vec::new(),
-                        element: Type::Integer(32),
-                    },
+                    Some((index, iteration)) if *symbol == Symbol::Iteration => {
+                        // It has the type of the loop's bounds.
+                        let lowering = &self.lowering;
+                        let element = lowering.module.type_of(lowering.loops[index].parts.induction).clone();
+                        let kind = ExpressionKind::Iteration(IterationNumber { index, iteration });
+                        narrow(Expression { kind, shape: Vec::new(), element })
+                    }
                     _ => return Err(self.lowering.defect(id, "where a tile of a matrix begins")),
                 },
             };
