@@ -122,7 +122,7 @@ def variant(configuration: Configuration):
     arguments = dict(known.arguments)
     for name, (rows, columns) in blocks.items():
         element = "fp32" if name == "dq_desc" else "fp16"
-        arguments[name] = print_ttir.tile(extent[rows], extent[columns], element)
+        arguments[name] = print_ttir.tile(extent[rows], extent[columns], element=element)
     constants = {name: bool(value) if name == "CAUSAL" else value for name, value in tiles.items()}
     return replace(known, name=configuration.ttir, arguments=arguments, constants=constants)
 
