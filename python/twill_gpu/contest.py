@@ -22,6 +22,8 @@ GAIN = 0.02
 """The part by which the challenger must be faster than the incumbent, at the lower bound of its speed-up."""
 ERRORS = 2.0
 """Standard errors between a speed-up and its lower bound: 97.7 % of a normal distribution lie above."""
+MORE_ERRORS = 0.7
+"""As many more where the best of eight challengers is taken: the same part of a normal distribution, divided by eight."""
 FAR = 1.5
 """A challenger whose two first launches each take so many times the incumbent's time has lost."""
 BEHIND = 1.05
@@ -195,13 +197,15 @@ class Contest:
         times = {side: of for side, of in self._times.items() if of}
         self.milliseconds = {side: statistics.median(of) for side, of in times.items()}
         best = min(self._running, key=self.milliseconds.__getitem__)
-        bound = lower_bound(times[self.incumbent], times[best])
+        # The best of several is the luckiest of them, too.
+        errors = ERRORS + (MORE_ERRORS if len(self.sides) > 2 else 0.0)
+        bound = lower_bound(times[self.incumbent], times[best], errors)
         self.winner = best if bound > 1 + GAIN else self.incumbent
         # Thousands of contests are kept.
         self._times = {side: [time] for side, time in self.milliseconds.items()}
 
 
-def lower_bound(usual: list[float], others: list[float]) -> float:
+def lower_bound(usual: list[float], others: list[float], errors: float = ERRORS) -> float:
     """The lower bound of the speed-up of the others: the ratio of medians, less its standard errors.
 
     A median's is 1.2533 σ / √n for a normal distribution, whose σ is 1.4826 times the median deviation from the median. Where
@@ -217,7 +221,7 @@ def lower_bound(usual: list[float], others: list[float]) -> float:
     middle = statistics.median(others)
     if not middle:
         return 1.0
-    return statistics.median(usual) / middle * math.exp(-ERRORS * math.hypot(error(usual), error(others)))
+    return statistics.median(usual) / middle * math.exp(-errors * math.hypot(error(usual), error(others)))
 
 
 def gpu() -> Gpu | None:

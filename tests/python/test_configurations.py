@@ -51,6 +51,27 @@ def test_candidates_are_near_what_the_author_chose():
     assert {one.num_warps for one in configurations.candidates(Configuration(4, 1), assembly)} == {4}
 
 
+LOOP = """
+    %a = scf.for %k = %0 to %n step %1 iter_args(%acc = %zero) -> (tensor<64xf32>) {{
+      %x = tt.load %p {{tt.contiguity = dense<8> : tensor<1xi32>}} : tensor<64x!tt.ptr<f32>>
+      scf.if %flag {{
+        {inside}
+      }}
+      scf.yield %x : tensor<64xf32>
+    }}
+    tt.store %q, %a : tensor<64x!tt.ptr<f32>>
+"""
+
+
+def test_where_a_loop_stores_nothing_is_loaded_earlier():
+    own = Configuration(4, 3)
+    for inside, expected in (("tt.store %p, %x", {(4, 1), (4, 2)}), ("%y = arith.addf %x, %x", None)):
+        # The store after the loop, also in a loop around it, is none of it.
+        for ttir in (LOOP.format(inside=inside), "scf.for %i = %0 to %n step %1 {" + LOOP.format(inside=inside) + "}"):
+            found = set(configurations.candidates(own, ttir))
+            assert found == expected if expected else {(4, 5), (8, 3)} <= found, ttir
+
+
 def test_the_fastest_configuration_has_the_launches_and_is_known_to_the_next_process(timed, tensor):
     timed.by_configuration = {(8, 4): 2.0, (8, 2): 2.2, (8, 1): 9.0}
     activation.install("wait")

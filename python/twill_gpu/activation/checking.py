@@ -19,9 +19,8 @@ ROUNDINGS = 4
 
 def next_side(found: Specialised) -> Side:
     """Who is to be compared with stock Triton; stock Triton itself once that was done."""
-    turns = [TWILL] * LAUNCHES if found.kernel is not None else []
-    turns += found.configurations
-    return turns[len(found.checked)] if len(found.checked) < len(turns) else STOCK
+    wanted = {side: LAUNCHES if side == TWILL else 1 for side in found.challengers}
+    return next((side for side, times in wanted.items() if found.compared[side] < times), STOCK)
 
 
 def launch(
@@ -33,6 +32,7 @@ def launch(
     """
     import torch
 
+    found.compared[side] += 1
     who = "" if side == TWILL else f"{side}: "
     if found.reads_addresses:
         found.checked.append(f"{who}not checked: it reads addresses from memory, which cannot be copied")

@@ -26,6 +26,11 @@ NEEDED = (".json", ".cubin")
 """What a launch needs of all that Triton's cache has of a kernel."""
 
 
+_LOOP = re.compile(r"\bscf\.(for|while)\b")
+_LOAD = re.compile(r"\btt\.(load|descriptor_load|descriptor_gather)\b")
+_STORE = re.compile(r"\btt\.(store|atomic_\w+|descriptor_store|descriptor_reduce|descriptor_scatter)\b")
+
+
 class Configuration(NamedTuple):
     """What passes after the TTIR are told."""
 
@@ -64,13 +69,36 @@ def of_kernel(kernel: Any) -> Compiled:
 def candidates(own: Configuration, ttir: str) -> list[Configuration]:
     """Those worth a trial beside the author's own: other stages; half and twice the warps, with its stages and the usual ones.
 
-    Inline assembly may count threads, which the author knows.
+    Inline assembly may count threads, which the author knows. Where a loop stores, more stages would load before what an earlier
+    iteration stores, if that is the same memory.
     """
-    counted = "tt.elementwise_inline_asm" in ttir
-    warps = [one for one in (own.num_warps * 2, own.num_warps // 2) if one in WARPS and not counted]
+    stores = _loads_and_stores(ttir)
+    keeps_warps = stores or "tt.elementwise_inline_asm" in ttir
+    warps = [] if keeps_warps else [one for one in (own.num_warps * 2, own.num_warps // 2) if one in WARPS]
     stages = sorted({own.num_stages, USUAL_STAGES})
-    others = [Configuration(own.num_warps, one) for one in STAGES] + [Configuration(w, s) for w in warps for s in stages]
+    others = [Configuration(own.num_warps, one) for one in STAGES if one < own.num_stages or not stores]
+    others += [Configuration(w, s) for w in warps for s in stages]
     return [one for one in others if one != own]
+
+
+def _loads_and_stores(ttir: str) -> bool:
+    """Whether an innermost loop, which are those that Triton pipelines, has loads and stores."""
+    depth = 0
+    loops: list[tuple[int, set[str]]] = []
+    """Of each loop around a line: where it begins, and what was seen in it."""
+    for line in ttir.splitlines():
+        if _LOOP.search(line) and line.count("{") > line.count("}"):
+            for _, seen in loops:
+                seen.add("loop")
+            loops.append((depth, set()))
+        if loops:
+            loops[-1][1].update(kind for kind, found in (("load", _LOAD), ("store", _STORE)) if found.search(line))
+        depth += line.count("{") - line.count("}")
+        while loops and depth <= loops[-1][0]:
+            _, seen = loops.pop()
+            if seen >= {"load", "store"} and "loop" not in seen:
+                return True
+    return False
 
 
 def compile_all(ttir: str, compiled: dict[str, Any]) -> list[dict[str, Any]]:

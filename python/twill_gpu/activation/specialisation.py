@@ -101,9 +101,11 @@ class Specialised:
         """Those of them that went into CUDA graphs, by whose kernel it was."""
         self.checked: list[str] = []
         """What was found by comparison with stock Triton, a line for each launch."""
+        self.compared: Counter[Side] = Counter()
+        """Those launches, by whose they were."""
         self._ttir = ttir
         self._machine = ""
-        self._numbers: list[str] = []
+        self._numbers: list[str] | None = None
         self._target, self._digest = target, ""
         self._stock: Compiled | None = None
         self._awaits_kernel = self._awaits_configurations = False
@@ -144,10 +146,16 @@ class Specialised:
                 self.reason = why
                 return
             self._digest = digest_of("\n".join((self._ttir, self._machine, backend.toolchain(), self.activity.version)))
-            trial = self.activity.records.read(f"{self._digest}.trial")
+            records = self.activity.records
+            trial = records.read(f"{self._digest}.trial")
             if trial is not None and self.activity.has_died(trial):
-                self.activity.records.remove(f"{self._digest}.trial")
-                self._fail("a process ended while its first launches were under way")
+                records.remove(f"{self._digest}.trial")
+                # Whoever was launched: nothing is tried of it any more.
+                records.write(f"{self._digest}.died", {"name": self.name})
+                self._fail("a process ended while its first launches were under way", keep=False)
+                return
+            if records.read(f"{self._digest}.died") is not None:
+                self.reason = "a process ended while its first launches were under way"
                 return
             # Both are under way before either is waited for.
             under_way = [self._begin()]
@@ -353,6 +361,9 @@ class Specialised:
 
     def class_of(self, bound: dict[str, Any], grid: tuple[int, ...]) -> tuple[int, ...]:
         """The grid, and the bits of the whole numbers among the arguments: launches that differ in no more are alike in work."""
+        if self._numbers is None:
+            # There is no kernel of Twill's that says which they are.
+            self._numbers = [name for name, value in bound.items() if type(value) is int]
         try:
             return (*grid, *[bound[name].bit_length() for name in self._numbers])
         except AttributeError:
@@ -411,3 +422,9 @@ class Kept(Contest):
     def _settle(self) -> None:
         super()._settle()
         self._told(self)
+
+    def forfeit(self, side: Side) -> None:
+        was = self.winner
+        super().forfeit(side)
+        if self.winner is not None and self.winner != was:
+            self._told(self)

@@ -35,7 +35,7 @@ def launch(activity: Activity, found: Specialised, bound: dict[str, Any], grid: 
         sizes: Any = grid(bound) if callable(grid) else grid
         grid = tuple(map(operator.index, sizes))
         if is_check:
-            side = checking.next_side(found)
+            side = STOCK if is_capturing else checking.next_side(found)
         else:
             side, contested = _turn(found, found.class_of(bound, grid), is_capturing)
         by_other = None if side == STOCK else _launcher(activity, found, side, bound, grid, is_capturing)

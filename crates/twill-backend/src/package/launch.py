@@ -222,7 +222,7 @@ class Kernel:
                 self._fail(ValueError, parameter, f"{name} must not be negative, but is {given[name]}")
         if min(extents) < 1:
             # Every mask is false. No descriptor may be empty, but one of zeros reads the same.
-            several, zeros = (1,) * len(before), self._zeros(value.device)
+            several, zeros = (1,) * len(before), self._zeros(value.device, block["argument"])
             return (*several, 16 // size), (*(16 // size for _ in before), 1), zeros.data_ptr()
         strides = [given.get(name, name) for name in before]
         for name, stride in zip(before, strides):
@@ -232,13 +232,13 @@ class Kernel:
                 self._fail(ValueError, parameter, f"{name} must be a multiple of 16 bytes, but is {stride} elements")
         return extents, (*strides, 1), None
 
-    def _zeros(self, device):
-        """16 bytes of zeros on a device."""
-        if device not in self._nothing:
+    def _zeros(self, device, argument):
+        """16 bytes of zeros on a device for a descriptor: what is stored through one is read through none."""
+        if (device, argument) not in self._nothing:
             import torch
 
-            self._nothing[device] = torch.zeros(16, dtype=torch.uint8, device=device)
-        return self._nothing[device]
+            self._nothing[device, argument] = torch.zeros(16, dtype=torch.uint8, device=device)
+        return self._nothing[device, argument]
 
     def _number(self, parameter, value):
         element = parameter["element"]

@@ -30,6 +30,8 @@ pub(super) struct Reader<'m> {
     left: Cell<u32>,
     /// Where `offsets % extent` was read as `offsets`.
     wraps: RefCell<Vec<Wrap>>,
+    /// Whether a number was read that the kernel has widened: its arithmetic is in more than 32 bits.
+    widened: Cell<bool>,
     /// What was positive where `where(condition, offsets, other)` was read as `offsets`; nothing is read so without.
     assumed: Option<RefCell<Vec<Polynomial>>>,
 }
@@ -47,7 +49,7 @@ enum Sight {
 impl<'m> Reader<'m> {
     pub fn new(module: &'m Module, function: OperationId, parts: Option<&'m ForLoop<'m>>) -> Reader<'m> {
         let left = Cell::new(MOST_VALUES);
-        Reader { module, function, parts, left, wraps: RefCell::default(), assumed: None }
+        Reader { module, function, parts, left, wraps: RefCell::default(), widened: Cell::new(false), assumed: None }
     }
 
     /// The same for addresses under a mask: `where(condition, offsets, other)` is `offsets` if the mask says the condition
@@ -87,6 +89,11 @@ impl<'m> Reader<'m> {
     /// The dimensions along which what was read begins again at an end: there it is another number.
     pub fn take_wraps(&self) -> Vec<Wrap> {
         self.wraps.take()
+    }
+
+    /// Returns whether a number was read since that the kernel computes in more than 32 bits.
+    pub fn take_widened(&self) -> bool {
+        self.widened.take()
     }
 
     /// Polynomials that must all be positive, or else what was read is another number.
@@ -163,7 +170,8 @@ impl<'m> Reader<'m> {
             _ => None,
         };
         if let Some(constant) = self.module.integer_constant(value) {
-            return Some(constant);
+            // Products with it would turn round what is more.
+            return (constant >= 0).then_some(constant);
         }
         let Some((_, operation)) = self.maker(value) else { return of_type() };
         let found = match (operation.name.as_str(), operation.operands.as_slice()) {
@@ -264,7 +272,10 @@ impl<'m> Reader<'m> {
             ("arith.addi", [a, b]) => self.number(*a, along, sight)?.plus(&self.number(*b, along, sight)?),
             ("arith.subi", [a, b]) => self.number(*a, along, sight)?.minus(&self.number(*b, along, sight)?),
             ("arith.muli", [a, b]) => self.number(*a, along, sight)?.times(&self.number(*b, along, sight)?),
-            ("arith.extsi", [x]) if !self.is_flag(*x) => self.number(*x, along, sight),
+            ("arith.extsi", [x]) if !self.is_flag(*x) => {
+                self.widened.set(true);
+                self.number(*x, along, sight)
+            }
             ("arith.divsi", [x, by]) if sight == Sight::Bounds => {
                 let quotient = || self.number(*x, along, sight)?.over(module.integer_constant(*by)?);
                 quotient().or_else(|| self.known_before(value))
@@ -308,6 +319,7 @@ impl<'m> Reader<'m> {
     /// A scalar that no arithmetic of ours takes apart.
     fn known_before(&self, value: ValueId) -> Option<Polynomial> {
         let is_integer = matches!(self.module.type_of(value), Type::Integer(32 | 64));
+        self.widened.set(self.widened.get() || *self.module.type_of(value) == Type::Integer(64));
         is_integer.then(|| Polynomial::symbol(Symbol::Scalar(value)))
     }
 

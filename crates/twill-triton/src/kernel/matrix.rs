@@ -108,7 +108,8 @@ impl Recognizer<'_> {
     fn tile(&self, Access { pointers, mask, shape, bytes, store, loaded }: Access) -> Option<MatrixTile> {
         let along = [Some(0), Some(1)];
         let (base, offset) = self.reader.pointer(pointers, &along)?;
-        let (wraps, assumed) = (self.reader.take_wraps(), self.reader.take_assumed());
+        let (wraps, assumed, widened) =
+            (self.reader.take_wraps(), self.reader.take_assumed(), self.reader.take_widened());
         let mut conditions = match mask {
             Some(mask) => self.reader.conditions(mask, &along)?,
             None => Vec::new(),
@@ -150,6 +151,14 @@ impl Recognizer<'_> {
             let pairs = bounds[row].iter().flat_map(|r| bounds[column].iter().map(move |c| (r, c)));
             pairs.into_iter().find_map(|(rows, columns)| {
                 let place = self.place(&rest, [rows, columns], stride, bytes)?;
+                // What the masks do not say is a number of the address, which may be too large for a coordinate.
+                let [row, column] = &place.origin;
+                let mut of_address: Vec<&Polynomial> = place.batches.iter().map(|batch| &batch.1).collect();
+                of_address.extend(rows.start.is_none().then_some(row));
+                of_address.extend(columns.start.is_none().then_some(column));
+                if widened && !of_address.iter().all(|start| self.fits(start)) {
+                    return None;
+                }
                 let mut natural = BTreeSet::new();
                 for start in place.origin.iter().chain(place.batches.iter().map(|batch| &batch.1)) {
                     natural.extend(self.natural_if(start)?);
@@ -352,6 +361,19 @@ impl Recognizer<'_> {
             }
         }
         Some(natural)
+    }
+
+    /// Returns whether a number is of 32 bits whatever the arguments, if it is not negative.
+    fn fits(&self, number: &Polynomial) -> bool {
+        let most = |symbol: &Symbol| match symbol {
+            Symbol::Scalar(value) => self.reader.most(*value),
+            Symbol::Iteration | Symbol::Index(_) => None,
+        };
+        let term = |(product, coefficient): (&[Symbol], i128)| {
+            product.iter().try_fold(coefficient, |so_far, symbol| so_far.checked_mul(most(symbol)?))
+        };
+        let sum = number.terms().map(term).try_fold(0_i128, |sum, term| sum.checked_add(term?));
+        sum.is_some_and(|sum| sum <= i128::from(i32::MAX))
     }
 
     fn is_argument(&self, value: ValueId) -> bool {
