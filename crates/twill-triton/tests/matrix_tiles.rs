@@ -198,6 +198,15 @@ fn matrices_may_be_several() {
         %more = arith.muli %z, %c : i32
         %ahead_z = arith.addi %one, %more : i32";
     assert_eq!(masked(two), of("M K", "1 z by stride_b, 1 z by 2048"));
+    // In 64 bits the kernel counts further than a coordinate does.
+    let wide = "%wide = arith.extsi %z : i32 to i64
+        %c = arith.constant 1048576 : i64
+        %cz = arith.muli %wide, %c : i64
+        %m = arith.extsi %M : i32 to i64
+        %ahead_z = arith.muli %cz, %m : i64";
+    let far = |ahead: &str| far(ahead).replace("!tt.ptr<f16>, i32", "!tt.ptr<f16>, i64");
+    let changes = [(POINTERS, "tt.splat %a_far :"), ("%a_ptrs = tt.expand_dims", &far(wide)), (LOAD, LOAD)];
+    assert_eq!(self::described(&changes), None);
     // Not at a multiple of 16 bytes.
     assert_eq!(masked("%c = arith.constant 4 : i32\n%ahead_z = arith.muli %z, %c : i32"), None);
     // The one before may be anybody's.

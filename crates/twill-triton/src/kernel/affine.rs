@@ -249,6 +249,7 @@ impl<'m> Reader<'m> {
     fn number(&self, value: ValueId, along: &Along, sight: Sight) -> Option<Polynomial> {
         self.look()?;
         let module = self.module;
+        self.widened.set(self.widened.get() || *module.type_of(value).element() == Type::Integer(64));
         if let Some(constant) = module.integer_constant(value) {
             return Some(Polynomial::constant(constant));
         }
@@ -272,10 +273,7 @@ impl<'m> Reader<'m> {
             ("arith.addi", [a, b]) => self.number(*a, along, sight)?.plus(&self.number(*b, along, sight)?),
             ("arith.subi", [a, b]) => self.number(*a, along, sight)?.minus(&self.number(*b, along, sight)?),
             ("arith.muli", [a, b]) => self.number(*a, along, sight)?.times(&self.number(*b, along, sight)?),
-            ("arith.extsi", [x]) if !self.is_flag(*x) => {
-                self.widened.set(true);
-                self.number(*x, along, sight)
-            }
+            ("arith.extsi", [x]) if !self.is_flag(*x) => self.number(*x, along, sight),
             ("arith.divsi", [x, by]) if sight == Sight::Bounds => {
                 let quotient = || self.number(*x, along, sight)?.over(module.integer_constant(*by)?);
                 quotient().or_else(|| self.known_before(value))
@@ -319,7 +317,6 @@ impl<'m> Reader<'m> {
     /// A scalar that no arithmetic of ours takes apart.
     fn known_before(&self, value: ValueId) -> Option<Polynomial> {
         let is_integer = matches!(self.module.type_of(value), Type::Integer(32 | 64));
-        self.widened.set(self.widened.get() || *self.module.type_of(value) == Type::Integer(64));
         is_integer.then(|| Polynomial::symbol(Symbol::Scalar(value)))
     }
 
