@@ -106,7 +106,8 @@ def record(wheel: Path, say: Callable[[str], None] = print) -> None:
             type_all(terminal, commands())
         finally:
             terminal.close()
-        picture = (folder / "timeline.svg").read_text(encoding="utf-8")
+        # Bars name lines by where the newcomer's folder is, which is no place of the project.
+        picture = (folder / "timeline.svg").read_text(encoding="utf-8").replace(f"{folder.resolve()}{os.sep}", "")
     for file, text in (
         (CAST, terminal.cast(HEADING, when)),
         (PICTURE, picture),

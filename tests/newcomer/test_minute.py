@@ -44,7 +44,11 @@ class Recording(unittest.TestCase):
             self.assertIn(f"$ {command}\r\n", shown)
 
     def test_the_picture_is_one(self) -> None:
-        self.assertTrue(PICTURE.read_text(encoding="utf-8").startswith("<svg "))
+        picture = PICTURE.read_text(encoding="utf-8")
+        self.assertTrue(picture.startswith("<svg "))
+        # Lines are named by the newcomer's file, wherever it was.
+        self.assertIn(", kernel.py:", picture)
+        self.assertNotRegex(picture, r"[ ,\"']/\w[^<\"]*\.py")
 
 
 class Typing(unittest.TestCase):

@@ -167,6 +167,7 @@ class Specialised:
                 future.add_done_callback(then)
         except Exception as error:
             self.kernel, self.reason = None, f"{type(error).__name__}: {error}"
+            self._awaits_kernel = self._awaits_configurations = False
         finally:
             if not self.status.is_taken:
                 self._ttir = ""
