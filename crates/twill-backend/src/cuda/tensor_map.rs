@@ -2,7 +2,7 @@
 
 use super::names::{self, missing};
 use twill_codegen::Error;
-use twill_codegen::ir::{Descriptor, MulticastRing, WarpProgram};
+use twill_codegen::ir::{Descriptor, MulticastRing, Op, WarpProgram, any};
 use twill_codegen::passes::multicast::CTAS;
 use twill_triton::mlir::{FloatKind, Type};
 
@@ -75,10 +75,16 @@ pub(super) fn element_bytes(descriptor: &Descriptor) -> u32 {
 pub(super) fn tensor_map(kernel: &WarpProgram, descriptor: &Descriptor) -> Result<String, Error> {
     let boxes = Boxes::of(kernel, descriptor)?;
     let name = names::name(&descriptor.name);
+    let is_stored = |op: &Op| match op {
+        Op::TmaStore { descriptor: to, .. } => kernel.descriptors[to.index()] == *descriptor,
+        _ => false,
+    };
+    let nodes = kernel.groups.iter().flat_map(|group| [&group.begin, &group.body, &group.end]);
+    let nothing = if nodes.into_iter().any(|nodes| any(nodes, is_stored)) { "unread" } else { "zeros" };
     let box_text = boxes.extents.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
     Ok(format!(
         "  alignas(CUtensorMap) twill::tensor_map {name};
-  if (const char *why = describe<{}>({name}, {}, {}, {}, {{{box_text}}}, {}))
+  if (const char *why = describe<{}>({name}, {}, {}, {}, {{{box_text}}}, {}, {nothing}))
     return refuse(\"{}\", why);\n",
         boxes.extents.len(),
         tensor_of(descriptor),
@@ -97,8 +103,8 @@ pub(super) fn tensor_map(kernel: &WarpProgram, descriptor: &Descriptor) -> Resul
 /// How a tensor map is made; the driver's function is found when first needed, so that nothing is linked against it. What
 /// is asked of tensors is what "cuTensorMapEncodeTiled" asks.
 pub(super) const MAPS: &str = "
-/// What is read of a matrix without elements.
-__device__ __align__(16) unsigned char zeros[16];
+/// What is read of a matrix without elements, and what may be written of one.
+__device__ __align__(16) unsigned char zeros[16], unread[16];
 
 /// Whether a tensor has elements.
 template <int RANK> bool is_empty(const twill_tensor &tensor) {
@@ -126,7 +132,7 @@ template <int RANK> const char *unfit(const twill_tensor &tensor, int size, bool
 /// Describes a tensor for TMA in boxes; why not, if the driver cannot.
 template <int RANK>
 const char *describe(twill::tensor_map &map, twill_tensor tensor, CUtensorMapDataType type, int size,
-                     const int (&box)[RANK], CUtensorMapSwizzle swizzle) {
+                     const int (&box)[RANK], CUtensorMapSwizzle swizzle, const unsigned char (&nothing)[16]) {
   static decltype(&cuTensorMapEncodeTiled) encode = [] {
     void *found = nullptr;
     cudaDriverEntryPointQueryResult result;
@@ -136,7 +142,7 @@ const char *describe(twill::tensor_map &map, twill_tensor tensor, CUtensorMapDat
   if (!encode) return \"the driver makes no tensor maps\";
   if (is_empty<RANK>(tensor)) {
     // Every mask is false: what is read is zero.
-    if (cudaGetSymbolAddress(&tensor.data, zeros) != cudaSuccess) return \"is empty, and there are no zeros to read\";
+    if (cudaGetSymbolAddress(&tensor.data, nothing) != cudaSuccess) return \"is empty, and there are no zeros to read\";
     for (int d = 0; d < RANK; d++) {
       tensor.shape[d] = 1;
       tensor.strides[d] = 16 / size;

@@ -5,6 +5,7 @@ use super::{BarrierId, BufferId, DescriptorId, TileOrder, TileScheduler, Variabl
 use crate::ir::Node;
 use crate::ir::Trace;
 use twill_graph::{GroupId, Source};
+use twill_triton::kernel::ENDLESS;
 use twill_triton::mlir::Type;
 
 /// The warp programs of a kernel.
@@ -101,12 +102,9 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// How many matrices there may be along a dimension: more than any coordinate, which has 32 bits.
-    pub const MOST: u64 = (1 << 31) - 1;
-
-    /// Extents of all dimensions, those of the matrices last.
+    /// Extents of all dimensions, those of one matrix last; how many matrices there are, nobody says.
     pub fn all_extents(&self) -> Vec<Amount> {
-        let several = self.batches.iter().map(|_| Amount::Constant(Matrix::MOST));
+        let several = self.batches.iter().map(|_| Amount::Constant(ENDLESS));
         several.chain(self.extents.iter().cloned()).collect()
     }
 

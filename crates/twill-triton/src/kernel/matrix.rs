@@ -141,7 +141,7 @@ impl Recognizer<'_> {
                 return None;
             }
             let stride = stride(&offset, row).filter(|stride| self.is_aligned(*stride, bytes))?;
-            // The tensor core's tiles are of rows that follow each other.
+            // Without the element's own row and column: where the tile begins.
             let whole = offset_of(&[Polynomial::default(), Polynomial::default()], stride, order)?;
             let rest = offset.minus(&whole)?;
             let is_index = |symbol: &Symbol| matches!(symbol, Symbol::Index(_));
@@ -313,7 +313,9 @@ impl Recognizer<'_> {
     fn bounds(&self, conditions: &[Polynomial], dimension: usize) -> Option<Vec<Bound>> {
         let index = Symbol::Index(dimension);
         let mut about = conditions.iter().filter(|c| c.mentions(index));
-        let Some(condition) = about.next() else { return Some(vec![Bound { extent: ENDLESS, start: None }]) };
+        let Some(condition) = about.next() else {
+            return Some(vec![Bound { extent: Amount::Constant(ENDLESS), start: None }]);
+        };
         if about.any(|other| other != condition) {
             return None;
         }

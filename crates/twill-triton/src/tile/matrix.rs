@@ -13,7 +13,7 @@ pub enum Amount {
 }
 
 /// An extent beyond all coordinates, which have 32 bits: what reads or writes the matrix asks for no end.
-pub const ENDLESS: Amount = Amount::Constant((1 << 31) - 1);
+pub const ENDLESS: u64 = (1 << 31) - 1;
 
 /// Matrices in global memory, their rows contiguous.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
