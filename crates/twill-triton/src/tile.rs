@@ -20,7 +20,7 @@ use crate::mlir;
 
 pub use crate::grid::{Axes, Axis, Split};
 pub use element::Element;
-pub use matrix::{Amount, ENDLESS, Matrix, MatrixTile};
+pub use matrix::{Amount, ENDLESS, LaunchNumber, LaunchOperator, Matrix, MatrixTile};
 pub use recipe::Recipe;
 pub(crate) use recipe::{FUSED, elementwise};
 

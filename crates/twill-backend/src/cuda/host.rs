@@ -10,6 +10,9 @@ use twill_codegen::ir::{Amount, Descriptor, Parameter, Syntax, WarpProgram};
 use twill_codegen::passes::multicast::CTAS;
 use twill_triton::mlir::Type;
 
+/// How the entry writes formulas.
+const HOST: Syntax = Syntax { minimum: "std::min<long long>", maximum: "std::max<long long>", ..tiles::SYNTAX };
+
 /// What `kernel.h` says of tensors.
 const TENSORS: &str =
     "/* A tensor in the memory of the GPU: shape and strides in elements, the last dimension contiguous. */
@@ -191,11 +194,10 @@ fn check_least(body: &mut String, parameter: &Parameter) {
 fn check_tensor(body: &mut String, descriptor: &Descriptor) {
     if let Some(matrix) = &descriptor.matrix {
         for natural in &matrix.natural {
-            let _ = writeln!(
-                body,
-                "  if ({} < 0) return refuse(\"{natural}\", \"must not be negative\");",
-                names::parameter_of_entry(natural)
-            );
+            let said = natural.print(Syntax { minimum: "min", maximum: "max", ..HOST });
+            let wide = |name: &str| format!("static_cast<long long>({})", names::parameter_of_entry(name));
+            let number = natural.renamed(&wide).print(HOST);
+            let _ = writeln!(body, "  if ({number} < 0) return refuse(\"{said}\", \"must not be negative\");");
         }
         let amount = |a: &Amount| match a {
             Amount::Parameter(p) => names::parameter_of_entry(p),
@@ -224,13 +226,12 @@ fn check_tensor(body: &mut String, descriptor: &Descriptor) {
 
 /// The function for the number of CTAs of a persistent kernel (`TileScheduler::cta_counts`).
 fn cta_count(kernel: &WarpProgram) -> String {
-    let syntax = Syntax { minimum: "std::min<long long>", ..tiles::SYNTAX };
     let mut lines = String::new();
     for (at, count) in kernel.tile_scheduler.cta_counts().iter().enumerate() {
-        let (start, ctas) = (if at == 0 { "long long waves" } else { "waves" }, count.ctas.print(syntax));
-        let _ = writeln!(lines, "  {start} = {};", count.waves.print(syntax));
+        let (start, ctas) = (if at == 0 { "long long waves" } else { "waves" }, count.ctas.print(HOST));
+        let _ = writeln!(lines, "  {start} = {};", count.waves.print(HOST));
         let _ = match &count.condition {
-            Some(condition) => writeln!(lines, "  if ({}) return {ctas};", condition.print(syntax)),
+            Some(condition) => writeln!(lines, "  if ({}) return {ctas};", condition.print(HOST)),
             None => writeln!(lines, "  return {ctas};"),
         };
     }

@@ -217,9 +217,10 @@ class Kernel:
         """
         size, (*before, _) = value.element_size(), block["strides"]
         extents = tuple(given.get(extent, extent) for extent in block["extents"])
-        for name in block.get("not_negative", ()):
-            if given[name] < 0:
-                self._fail(ValueError, parameter, f"{name} must not be negative, but is {given[name]}")
+        for formula in block.get("not_negative", ()):
+            number = value_of(formula, given)
+            if number < 0:
+                self._fail(ValueError, parameter, f"{written(formula)} must not be negative, but is {number}")
         if min(extents) < 1:
             # Every mask is false. No descriptor may be empty, but one of zeros reads the same.
             several, zeros = (1,) * len(before), self._zeros(value.device, block["argument"])
@@ -435,6 +436,7 @@ OPERATORS = {
     "/": operator.floordiv,
     "%": operator.mod,
     "min": min,
+    "max": max,
     "==": operator.eq,
     "<": operator.lt,
     "and": lambda a, b: a and b,
@@ -448,6 +450,23 @@ def value_of(formula, names):
         symbol, a, b = formula
         return OPERATORS[symbol](value_of(a, names), value_of(b, names))
     return names[formula] if isinstance(formula, str) else formula
+
+
+def written(formula):
+    """A formula as a reader knows it."""
+    if not isinstance(formula, list):
+        return str(formula)
+    symbol, a, b = formula[0], written(formula[1]), written(formula[2])
+    if symbol in ("min", "max"):
+        return f"{symbol}({a}, {b})"
+    return f"({a} {symbol} {b})"
+
+
+def names_in(formula):
+    """The names of a formula."""
+    if isinstance(formula, list):
+        return names_in(formula[1]) | names_in(formula[2])
+    return {formula} if isinstance(formula, str) else set()
 
 
 def is_descriptor(value):
@@ -514,7 +533,8 @@ class Readers:
 
     def __init__(self, parameters):
         blocks = [block for parameter in parameters for block in parameter.get("blocks", ())]
-        sizes = {size for b in blocks for key in ("extents", "strides", "not_negative") for size in b.get(key, ())}
+        sizes = {size for b in blocks for key in ("extents", "strides") for size in b.get(key, ())}
+        sizes.update(*(names_in(formula) for b in blocks for formula in b.get("not_negative", ())))
         self.sizes, self.memory, self.counts, self.reals = [], [], [], []
         for parameter in parameters:
             name, element = parameter["name"], parameter["element"]

@@ -8,7 +8,7 @@ use crate::header::Header;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use twill_codegen::Checked;
-use twill_codegen::ir::{Amount, CtaCount, Descriptor, Parameter, WarpProgram};
+use twill_codegen::ir::{Amount, CtaCount, Descriptor, Formula, Parameter, WarpProgram};
 use twill_triton::mlir::{FloatKind, Type};
 
 /// The signature of a kernel.
@@ -115,7 +115,7 @@ struct Block {
     #[serde(skip_serializing_if = "Option::is_none")]
     strides: Option<Vec<AmountEntry>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    not_negative: Vec<String>,
+    not_negative: Vec<Formula>,
 }
 
 /// A number, or the name of the parameter that is it.

@@ -2,7 +2,8 @@
 
 use crate::builder::kernel::KernelBuilder;
 use crate::error::Error;
-use crate::ir::{Amount, Descriptor, DescriptorId, Matrix};
+use crate::ir::{Amount, Descriptor, DescriptorId, Formula, Matrix, Operator};
+use twill_triton::kernel::{LaunchNumber, LaunchOperator};
 use twill_triton::mlir::{Definition, Module, OperationId, Type, ValueId};
 
 impl KernelBuilder<'_> {
@@ -84,7 +85,7 @@ impl KernelBuilder<'_> {
         let (parameter, extents) = (name(matrix.base), matrix.extents.each_ref().map(amount));
         let batches: Vec<Amount> = matrix.batches.iter().map(amount).collect();
         let block = [vec![1; batches.len()].as_slice(), block].concat();
-        let natural = tile.natural.iter().map(|value| name(*value)).collect();
+        let natural = tile.natural.iter().map(|number| formula(number, &name)).collect();
         let matrix = Matrix { batches, extents, stride: amount(&matrix.stride), natural };
         self.described(parameter, &block, element, Some(matrix))
     }
@@ -103,6 +104,26 @@ impl KernelBuilder<'_> {
             self.program.descriptors.len() - 1
         });
         DescriptorId::at(position)
+    }
+}
+
+/// A number of the launch, with the names of parameters.
+fn formula(number: &LaunchNumber, name: &dyn Fn(ValueId) -> String) -> Formula {
+    match number {
+        LaunchNumber::Argument(value) => Formula::Name(name(*value).into()),
+        LaunchNumber::Constant(number) => Formula::Number(*number),
+        LaunchNumber::Programs(axis) => Formula::Name(format!("programs_{axis}").into()),
+        LaunchNumber::Of(operator, a, b) => {
+            let operator = match operator {
+                LaunchOperator::Plus => Operator::Add,
+                LaunchOperator::Minus => Operator::Sub,
+                LaunchOperator::Times => Operator::Mul,
+                LaunchOperator::Over => Operator::Div,
+                LaunchOperator::Min => Operator::Min,
+                LaunchOperator::Max => Operator::Max,
+            };
+            Formula::Binary(operator, Box::new(formula(a, name)), Box::new(formula(b, name)))
+        }
     }
 }
 

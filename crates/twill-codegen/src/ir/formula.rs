@@ -1,13 +1,14 @@
 //! Formulas over whole numbers, which back ends print and the interpreter evaluates.
 
 use serde::ser::{Serialize, SerializeTuple, Serializer};
+use std::borrow::Cow;
 use std::ops::{Add, Div, Mul, Rem, Sub};
 
 /// Arithmetic on whole numbers that are not negative.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Formula {
     /// A number by its name.
-    Name(&'static str),
+    Name(Cow<'static, str>),
     /// A constant.
     Number(u32),
     /// Of two formulas.
@@ -29,6 +30,8 @@ pub enum Operator {
     Rem,
     /// The smaller one.
     Min,
+    /// The greater one.
+    Max,
     /// 1 if they are equal, else 0.
     Equal,
     /// 1 if the first is smaller, else 0.
@@ -39,6 +42,30 @@ pub enum Operator {
     Or,
 }
 
+impl Operator {
+    const ALL: [(Operator, &'static str); 11] = [
+        (Operator::Add, "add"),
+        (Operator::Sub, "sub"),
+        (Operator::Mul, "mul"),
+        (Operator::Div, "div"),
+        (Operator::Rem, "rem"),
+        (Operator::Min, "min"),
+        (Operator::Max, "max"),
+        (Operator::Equal, "equal"),
+        (Operator::Less, "less"),
+        (Operator::And, "and"),
+        (Operator::Or, "or"),
+    ];
+
+    fn name(self) -> &'static str {
+        Operator::ALL.iter().find(|(operator, _)| *operator == self).map_or("", |(_, name)| name)
+    }
+
+    pub(super) fn of_name(text: &str) -> Option<Operator> {
+        Operator::ALL.iter().find(|(_, name)| *name == text).map(|(operator, _)| *operator)
+    }
+}
+
 /// What a language writes in another way than others.
 #[derive(Clone, Copy, Debug)]
 pub struct Syntax {
@@ -46,6 +73,8 @@ pub struct Syntax {
     pub division: &'static str,
     /// The function for the smaller of two.
     pub minimum: &'static str,
+    /// The function for the greater of two.
+    pub maximum: &'static str,
     /// That two conditions hold.
     pub and: &'static str,
     /// That one of two conditions holds.
@@ -71,7 +100,7 @@ impl From<u32> for Formula {
 }
 
 pub(super) fn name(text: &'static str) -> Formula {
-    Formula::Name(text)
+    Formula::Name(Cow::Borrowed(text))
 }
 
 impl Formula {
@@ -109,6 +138,7 @@ impl Formula {
                     Operator::Div => a.checked_div_euclid(b).unwrap_or(0),
                     Operator::Rem => a.checked_rem_euclid(b).unwrap_or(0),
                     Operator::Min => a.min(b),
+                    Operator::Max => a.max(b),
                     Operator::Equal => i64::from(a == b),
                     Operator::Less => i64::from(a < b),
                     Operator::And => i64::from(a != 0 && b != 0),
@@ -118,13 +148,25 @@ impl Formula {
         }
     }
 
+    /// The same with other names.
+    pub fn renamed(&self, names: &dyn Fn(&str) -> String) -> Formula {
+        match self {
+            Formula::Name(text) => Formula::Name(names(text).into()),
+            Formula::Number(number) => Formula::Number(*number),
+            Formula::Binary(operator, a, b) => {
+                Formula::Binary(*operator, Box::new(a.renamed(names)), Box::new(b.renamed(names)))
+            }
+        }
+    }
+
     /// As a language writes it.
     pub fn print(&self, syntax: Syntax) -> String {
         match self {
-            Formula::Name(text) => (*text).to_owned(),
+            Formula::Name(text) => text.clone().into_owned(),
             Formula::Number(number) => number.to_string(),
-            Formula::Binary(Operator::Min, a, b) => {
-                format!("{}({}, {})", syntax.minimum, a.print(syntax), b.print(syntax))
+            Formula::Binary(operator @ (Operator::Min | Operator::Max), a, b) => {
+                let function = if *operator == Operator::Min { syntax.minimum } else { syntax.maximum };
+                format!("{function}({}, {})", a.print(syntax), b.print(syntax))
             }
             Formula::Binary(operator, a, b) => {
                 let rank = self.rank();
@@ -133,7 +175,7 @@ impl Formula {
                     Operator::Sub => "-",
                     Operator::Mul => "*",
                     Operator::Div => syntax.division,
-                    Operator::Rem | Operator::Min => "%",
+                    Operator::Rem | Operator::Min | Operator::Max => "%",
                     Operator::Equal => "==",
                     Operator::Less => "<",
                     Operator::And => syntax.and,
@@ -145,6 +187,15 @@ impl Formula {
                 };
                 format!("{} {symbol} {}", nested(a, rank), nested(b, rank + 1))
             }
+        }
+    }
+
+    /// As functions, `sub(m, min(n, 8))`: what the text of a program has.
+    pub(super) fn functions(&self) -> String {
+        match self {
+            Formula::Name(text) => text.clone().into_owned(),
+            Formula::Number(number) => number.to_string(),
+            Formula::Binary(operator, a, b) => format!("{}({}, {})", operator.name(), a.functions(), b.functions()),
         }
     }
 
@@ -175,6 +226,7 @@ impl Serialize for Formula {
                     Operator::Div => "/",
                     Operator::Rem => "%",
                     Operator::Min => "min",
+                    Operator::Max => "max",
                     Operator::Equal => "==",
                     Operator::Less => "<",
                     Operator::And => "and",

@@ -101,7 +101,7 @@ impl Text<'_> {
                 if !matrix.batches.is_empty() {
                     all.push(format!("batches = {}", list(matrix.batches.iter().map(amount))));
                 }
-                all.push(format!("not_negative = {}", list(&matrix.natural)));
+                all.push(format!("not_negative = {}", list(matrix.natural.iter().map(Formula::functions))));
             }
             let (block, element) = (list(&d.block), &d.element);
             writeln!(f, "  descriptor {name} = {} {block} : {element}{}", d.parameter, attributes(all))?;

@@ -1,6 +1,7 @@
 //! Warp programs of a whole kernel: what each warp group does, from its first instruction to its
 //! last, as plain data that the printers and the protocol checker read alike.
 
+use super::formula::Formula;
 use super::{BarrierId, BufferId, DescriptorId, TileOrder, TileScheduler, VariableId};
 use crate::ir::Node;
 use crate::ir::Trace;
@@ -97,8 +98,9 @@ pub struct Matrix {
     pub extents: [Amount; 2],
     /// Elements from a row to the next.
     pub stride: Amount,
-    /// Scalar parameters that must not be negative, or else the kernel reads elsewhere.
-    pub natural: Vec<String>,
+    /// Numbers that must not be negative, or else the kernel reads elsewhere: of scalar parameters and of the grid's
+    /// extents, `programs_x` to `programs_z`.
+    pub natural: Vec<Formula>,
 }
 
 impl Matrix {

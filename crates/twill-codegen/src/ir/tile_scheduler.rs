@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn formulas_keep_their_parentheses() {
-        let syntax = Syntax { division: "//", minimum: "min", and: "and", or: "or" };
+        let syntax = Syntax { division: "//", minimum: "min", maximum: "max", and: "and", or: "or" };
         let order = tile_scheduler(TileOrder::GroupM(8), 2);
         assert_eq!(order.columns().print(syntax), "(programs_x + 1) // 2");
         assert_eq!(order.program_of().named[1].1.print(syntax), "rest // (8 * programs_y) * 8");

@@ -3,8 +3,10 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
+use crate::grid::Axis;
 use crate::mlir::{Attribute, ForLoop, Module, Operation, OperationId, Type, ValueId};
 
+use super::natural::{Natural, Naturals, axis_of};
 use super::wrapped::Wrap;
 use crate::polynomial::{Polynomial, Symbol};
 
@@ -135,31 +137,9 @@ impl<'m> Reader<'m> {
         }
     }
 
-    /// Arguments of the kernel such that a scalar is not negative if they are not; `None` where it may be all the same.
-    pub fn natural_if(&self, value: ValueId) -> Option<BTreeSet<ValueId>> {
-        self.look()?;
-        if let Some(constant) = self.module.integer_constant(value) {
-            return (constant >= 0).then(BTreeSet::new);
-        }
-        if self.module.arguments(self.function).contains(&value) {
-            return Some(BTreeSet::from([value]));
-        }
-        if self.is_assumed_natural(value) {
-            return Some(BTreeSet::new());
-        }
-        let (_, operation) = self.maker(value)?;
-        match (operation.name.as_str(), operation.operands.as_slice()) {
-            ("tt.get_program_id" | "tt.get_num_programs", _) => Some(BTreeSet::new()),
-            ("arith.addi" | "arith.muli" | "arith.divsi" | "arith.minsi", operands)
-            | ("arith.select", [_, operands @ ..]) => {
-                let each: Option<Vec<_>> = operands.iter().map(|v| self.natural_if(*v)).collect();
-                Some(each?.into_iter().flatten().collect())
-            }
-            ("arith.remsi", [a, _]) => self.natural_if(*a),
-            ("arith.maxsi", [a, b]) => self.natural_if(*a).or_else(|| self.natural_if(*b)),
-            ("arith.extsi", [a]) if !self.is_flag(*a) => self.natural_if(*a),
-            _ => None,
-        }
+    /// What of the launch must not be negative so that a scalar is not either; `None` where it may be all the same.
+    pub fn natural_if(&self, value: ValueId) -> Option<Natural> {
+        Naturals::new(self.module, self.function).natural_if(value)
     }
 
     /// No more than this is a scalar, if it is not negative; `None` where that is not known.
@@ -175,9 +155,9 @@ impl<'m> Reader<'m> {
         }
         let Some((_, operation)) = self.maker(value) else { return of_type() };
         let found = match (operation.name.as_str(), operation.operands.as_slice()) {
-            ("tt.get_program_id" | "tt.get_num_programs", _) => match operation.attributes.get("axis") {
-                Some(Attribute::Enumeration(axis)) if axis == "y" || axis == "z" => Some(MOST_PROGRAMS),
-                _ => None,
+            ("tt.get_program_id" | "tt.get_num_programs", _) => match axis_of(operation)? {
+                Axis::Y | Axis::Z => Some(MOST_PROGRAMS),
+                Axis::X => None,
             },
             ("arith.extsi", [a]) if !self.is_flag(*a) => self.most(*a),
             ("arith.addi", [..]) if self.is_program(value) => Some(MOST_TILES),
@@ -205,11 +185,7 @@ impl<'m> Reader<'m> {
         let axis = |symbol: &Symbol, name: &str| {
             let Symbol::Scalar(value) = symbol else { return None };
             let (_, operation) = self.maker(*value).filter(|(_, operation)| operation.name == name)?;
-            match operation.attributes.get("axis") {
-                Some(Attribute::Enumeration(axis)) => ["x", "y", "z"].iter().position(|known| axis == known),
-                Some(Attribute::Integer { value, .. }) => usize::try_from(*value).ok(),
-                _ => None,
-            }
+            usize::try_from(axis_of(operation)?.number()).ok()
         };
         let axes = |product: &[Symbol], name| {
             let mut axes: Vec<usize> = product.iter().filter_map(|symbol| axis(symbol, name)).collect();
@@ -223,27 +199,6 @@ impl<'m> Reader<'m> {
         });
         let mut seen = BTreeSet::new();
         terms.all(|id| id.is_some_and(|id| seen.insert(id)))
-    }
-
-    /// Returns whether the kernel says `tl.assume(value >= 0)`, or that it is more than a number that is not negative.
-    fn is_assumed_natural(&self, value: ValueId) -> bool {
-        let is_assumed = |result: ValueId| {
-            let mut users = self.module.uses(result).iter().map(|usage| self.module.operation(usage.operation));
-            users.any(|user| user.name == "llvm.intr.assume" && user.block == self.module.body(self.function))
-        };
-        self.module.uses(value).iter().map(|usage| self.module.operation(usage.operation)).any(|operation| {
-            let (&[low, high], &[result]) = (operation.operands.as_slice(), operation.results.as_slice()) else {
-                return false;
-            };
-            let at_least = match operation.attributes.get("predicate") {
-                Some(Attribute::Enumeration(predicate)) if operation.name == "arith.cmpi" && low == value => {
-                    let least = self.module.integer_constant(high);
-                    (predicate == "sge" && least >= Some(0)) || (predicate == "sgt" && least >= Some(-1))
-                }
-                _ => false,
-            };
-            at_least && is_assumed(result)
-        })
     }
 
     fn number(&self, value: ValueId, along: &Along, sight: Sight) -> Option<Polynomial> {

@@ -13,7 +13,8 @@
 //!   condition: elsewhere nothing is read;
 //! - `r`, `c` and the batches cannot be negative: they are sums, with positive coefficients, of products of program numbers,
 //!   iterations and what is computed of these, of constants and of arguments, or `tl.assume` says so; the launcher sees to it
-//!   that those arguments are not negative. A descriptor reads zeros at negative coordinates, pointers read what stands there;
+//!   that those arguments are not negative, nor what is left in any program where one of them is subtracted from
+//!   ([`super::natural`]). A descriptor reads zeros at negative coordinates, pointers read what stands there;
 //! - what is masked off reads as zero, or is not specified;
 //! - `base` and the strides are arguments of the kernel (strides perhaps constants), and multiples of 16 bytes: the caller
 //!   promises so by `tt.divisibility`;
@@ -26,8 +27,6 @@
 //! address gives the same one. All is equal as long as neither the kernel's own arithmetic nor a coordinate, which have 32 bits,
 //! overflows, where it would read elsewhere.
 
-use std::collections::BTreeSet;
-
 use crate::mlir::{Definition, ForLoop, Module, OperationId, Type, ValueId};
 
 use crate::operations::{Memory, memory};
@@ -35,6 +34,7 @@ use crate::polynomial::{Polynomial, Symbol};
 use crate::tile::{Amount, ENDLESS, Matrix, MatrixTile};
 
 use super::affine::Reader;
+use super::natural::Natural;
 use super::wrapped::{self, Wrap};
 
 /// Bytes that TMA moves at least, and of which addresses and strides are multiples.
@@ -136,8 +136,7 @@ impl Recognizer<'_> {
         [false, true].into_iter().find_map(|transposed| {
             let order = if transposed { [1, 0] } else { [0, 1] };
             let [row, column] = order;
-            // The tensor core reads columns of 16 bits as well as rows.
-            if transposed && bytes != 2 || shape[column].checked_mul(bytes)? % GRANULE != 0 {
+            if shape[column].checked_mul(bytes)? % GRANULE != 0 {
                 return None;
             }
             let stride = stride(&offset, row).filter(|stride| self.is_aligned(*stride, bytes))?;
@@ -159,7 +158,7 @@ impl Recognizer<'_> {
                 if widened && !of_address.iter().all(|start| self.fits(start)) {
                     return None;
                 }
-                let mut natural = BTreeSet::new();
+                let mut natural = Natural::new();
                 for start in place.origin.iter().chain(place.batches.iter().map(|batch| &batch.1)) {
                     natural.extend(self.natural_if(start)?);
                 }
@@ -341,9 +340,9 @@ impl Recognizer<'_> {
         Some(extents.into_iter().filter_map(bound).collect())
     }
 
-    /// Arguments such that a coordinate is not negative if they are not. It has 32 bits.
-    fn natural_if(&self, start: &Polynomial) -> Option<BTreeSet<ValueId>> {
-        let mut natural = BTreeSet::new();
+    /// What of the launch must not be negative so that a coordinate is not either. It has 32 bits.
+    fn natural_if(&self, start: &Polynomial) -> Option<Natural> {
+        let mut natural = Natural::new();
         for (product, coefficient) in start.terms() {
             for symbol in product {
                 match symbol {

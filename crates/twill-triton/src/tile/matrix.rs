@@ -1,5 +1,6 @@
 //! Tiles of matrices that are addressed through pointers.
 
+use crate::grid::Axis;
 use crate::mlir::ValueId;
 use crate::polynomial::Polynomial;
 
@@ -40,6 +41,36 @@ pub struct MatrixTile {
     pub tile_origin: [Polynomial; 2],
     /// The tile's rows are columns of the matrix.
     pub transposed: bool,
-    /// Arguments that must not be negative, or else it is another tile.
-    pub natural: Vec<ValueId>,
+    /// Numbers of the launch that must not be negative, or else it is another tile.
+    pub natural: Vec<LaunchNumber>,
+}
+
+/// A number that is known when the kernel is launched.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LaunchNumber {
+    /// An argument of the kernel.
+    Argument(ValueId),
+    /// A constant.
+    Constant(u32),
+    /// The grid's programs along an axis.
+    Programs(Axis),
+    /// Of two numbers.
+    Of(LaunchOperator, Box<LaunchNumber>, Box<LaunchNumber>),
+}
+
+/// How two numbers of a launch become one. Quotients are of numbers that are not negative, and round down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LaunchOperator {
+    /// Their sum.
+    Plus,
+    /// Their difference.
+    Minus,
+    /// Their product.
+    Times,
+    /// Their quotient.
+    Over,
+    /// The smaller one.
+    Min,
+    /// The greater one.
+    Max,
 }

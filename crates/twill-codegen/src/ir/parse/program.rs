@@ -112,6 +112,23 @@ impl Reader<'_> {
         Ok(word.parse().map_or_else(|_| Amount::Parameter(word.to_owned()), Amount::Constant))
     }
 
+    /// A number, a name, or a function of two: `sub(m, min(n, 8))`.
+    fn formula(&mut self) -> Read<Formula> {
+        let word = self.word()?;
+        if let Ok(number) = word.parse() {
+            return Ok(Formula::Number(number));
+        }
+        if !self.accept("(") {
+            return Ok(Formula::Name(word.to_owned().into()));
+        }
+        let Some(operator) = Operator::of_name(word) else { return Err(self.unknown("function", word)) };
+        let first = self.formula()?;
+        self.expect(",")?;
+        let second = self.formula()?;
+        self.expect(")")?;
+        Ok(Formula::Binary(operator, Box::new(first), Box::new(second)))
+    }
+
     pub(super) fn descriptor(&mut self, number: usize) -> Read<Descriptor> {
         let name = self.word()?;
         self.define(NameKind::Descriptor, name, number);
@@ -125,7 +142,7 @@ impl Reader<'_> {
                 "extents" => extents = Some(reader.array(Self::amount)?),
                 "stride" => stride = Some(reader.amount()?),
                 "batches" => batches = reader.list(Self::amount)?,
-                "not_negative" => natural = reader.list(|reader| reader.word().map(str::to_owned))?,
+                "not_negative" => natural = reader.list(Self::formula)?,
                 other => return Err(reader.unknown("attribute of a descriptor", other)),
             }
             Ok(())
