@@ -1,5 +1,6 @@
 //! Expressions as Gluon source.
 
+use super::ahead::Ahead;
 use super::layout::{Layout, infer};
 use super::names::dtype;
 use super::names::parameter;
@@ -24,6 +25,8 @@ pub(super) struct Names<'a> {
     pub in_order: bool,
     /// Layouts that were named.
     pub used: RefCell<BTreeSet<Layout>>,
+    /// What goes ahead of the loop whose body is written.
+    pub ahead: RefCell<Option<Ahead>>,
 }
 
 impl Names<'_> {
@@ -162,6 +165,12 @@ impl Names<'_> {
         let full = |scalar: String| {
             format!("gl.full({}, {scalar}, {}, {})", shape(), dtype(&value.element), self.layout(want))
         };
+        if self.ahead.borrow().as_ref().is_some_and(|ahead| ahead.takes(value)) {
+            let Some(mut ahead) = self.ahead.take() else { return String::new() };
+            let name = ahead.name(self.part(value, want, false));
+            self.ahead.replace(Some(ahead));
+            return name;
+        }
         match &value.kind {
             ExpressionKind::Variable(id) => {
                 if let Some(expression) = self.inlined.get(id) {

@@ -1,5 +1,6 @@
 //! A warp group's program as a function of Gluon.
 
+use super::ahead::Ahead;
 use super::expression::Names;
 use super::layout::{Layout, Reach, inlined, of_other_variables};
 use super::names::dtype;
@@ -33,6 +34,8 @@ pub(super) struct Printer<'a> {
     functions: Vec<String>,
     /// Places of operands are found anew in every iteration.
     is_short_of_registers: bool,
+    /// Lines that were put ahead of loops.
+    lines_ahead: usize,
 }
 
 impl<'a> Printer<'a> {
@@ -43,8 +46,8 @@ impl<'a> Printer<'a> {
             false => of_other_variables(group, Reach::Tiles, &super::dot::results(group)),
         };
         let inlined = if in_order { HashMap::new() } else { inlined(group, &layouts) };
-        let names = Names { kernel, group, layouts, inlined, in_order, used: RefCell::new(BTreeSet::new()) };
-        Printer { kernel, group, names, out: String::new(), functions: Vec::new(), is_short_of_registers: false }
+        let names = Names { kernel, group, layouts, inlined, in_order, used: RefCell::new(BTreeSet::new()), ahead: RefCell::new(None) };
+        Printer { kernel, group, names, out: String::new(), functions: Vec::new(), is_short_of_registers: false, lines_ahead: 0 }
     }
 
     /// The group's function.
@@ -132,6 +135,8 @@ impl<'a> Printer<'a> {
                 Node::PipelinedLoop { index, first, body } => {
                     let trips = self.trips(*index);
                     let number = super::names::induction(*index);
+                    let start = self.out.len();
+                    *self.names.ahead.borrow_mut() = Ahead::of(self.group, *index, body, self.lines_ahead);
                     self.line(depth, &format!("for {number} in range({first}, {trips}):"), "steady state");
                     self.is_short_of_registers = tensor_memory::is_short_of_registers(self.kernel, self.group, body);
                     if self.is_short_of_registers {
@@ -139,6 +144,7 @@ impl<'a> Printer<'a> {
                     }
                     self.block(depth + 1, body);
                     self.is_short_of_registers = false;
+                    self.put_ahead(depth, start);
                 }
                 Node::TripSwitch { index, at_least, then, exactly } => {
                     let trips = self.trips(*index);
@@ -183,6 +189,17 @@ impl<'a> Printer<'a> {
                 Node::Return => self.line(depth, "return", ""),
             }
         }
+    }
+
+    /// Writes what the loop that begins here needs of what is the same in every iteration.
+    fn put_ahead(&mut self, depth: usize, start: usize) {
+        let Some(ahead) = self.names.ahead.take() else { return };
+        let after = self.out.split_off(start);
+        for (name, text) in ahead.into_lines() {
+            self.lines_ahead += 1;
+            self.line(depth, &format!("{name} = {text}"), "");
+        }
+        self.out.push_str(&after);
     }
 
     fn block(&mut self, depth: usize, nodes: &[Node]) {

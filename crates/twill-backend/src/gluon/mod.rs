@@ -14,6 +14,7 @@
 //! | `in_order.py` | what these call |
 //! | `prelude.py` | functions that every kernel uses |
 
+mod ahead;
 mod barriers;
 mod dot;
 mod expression;

@@ -1,0 +1,85 @@
+//! What a loop that loads computes ahead of it: quotients and remainders that are the same in every iteration.
+//!
+//! LLVM moves no division out of a loop that waits at barriers: by 0 it may do anything, and the loop's body may not come to
+//! it. `rows % M` takes some 25 instructions an element, more than all else that a warp does for a copy.
+
+use std::collections::HashSet;
+use twill_codegen::ir::{Elementwise, Expression, ExpressionKind, Group, IterationNumber, Node, Op, VariableId, any, visit};
+
+/// Lines that go ahead of a loop while its body is written.
+pub(super) struct Ahead {
+    /// The loop's number.
+    index: usize,
+    /// What the body makes.
+    made: HashSet<VariableId>,
+    /// Names and what they are.
+    lines: Vec<(String, String)>,
+    /// Lines of loops before.
+    before: usize,
+}
+
+impl Ahead {
+    /// For the body of a loop; none for groups that compute, whose registers are full.
+    pub fn of(group: &Group, index: usize, body: &[Node], before: usize) -> Option<Ahead> {
+        let computes = |op: &Op| matches!(op, Op::Wgmma { .. } | Op::Tcgen05Mma(_));
+        if any(&group.body, computes) || !any(body, |op| matches!(op, Op::CpAsync { .. } | Op::LocalStore { .. })) {
+            return None;
+        }
+        let mut made = HashSet::new();
+        visit(body, &mut |op| match op {
+            Op::Let { to, .. } | Op::Copy { to, .. } => {
+                made.insert(*to);
+            }
+            Op::Opaque { results, .. } => made.extend(results),
+            _ => {}
+        });
+        Some(Ahead { index, made, lines: Vec::new(), before })
+    }
+
+    /// Whether a tile is a quotient or remainder by what is no constant, and the same in every iteration.
+    pub fn takes(&self, value: &Expression) -> bool {
+        let ExpressionKind::Apply { operation, operands } = &value.kind else { return false };
+        let divides =
+            matches!(operation, Elementwise::DivSI | Elementwise::RemSI | Elementwise::DivUI | Elementwise::RemUI);
+        divides && operands.get(1).is_some_and(|by| !is_constant(by)) && self.is_invariant(value)
+    }
+
+    fn is_invariant(&self, value: &Expression) -> bool {
+        let mut varies = false;
+        value.walk(&mut |e| {
+            varies |= match &e.kind {
+                ExpressionKind::Variable(id) => self.made.contains(id),
+                ExpressionKind::Iteration(IterationNumber { index, .. }) => *index == self.index,
+                ExpressionKind::UnknownZero
+                | ExpressionKind::Load { .. }
+                | ExpressionKind::FromShared(_)
+                | ExpressionKind::FromTensor(_) => true,
+                _ => false,
+            };
+        });
+        !varies
+    }
+
+    /// The name of what this text computes.
+    pub fn name(&mut self, text: String) -> String {
+        if let Some((name, _)) = self.lines.iter().find(|(_, known)| *known == text) {
+            return name.clone();
+        }
+        let name = format!("quotient_{}", self.before + self.lines.len());
+        self.lines.push((name.clone(), text));
+        name
+    }
+
+    /// The lines, in the order in which they are needed.
+    pub fn into_lines(self) -> Vec<(String, String)> {
+        self.lines
+    }
+}
+
+fn is_constant(value: &Expression) -> bool {
+    match &value.kind {
+        ExpressionKind::Broadcast(x) => is_constant(x),
+        ExpressionKind::Integer(_) => true,
+        _ => false,
+    }
+}
