@@ -11,6 +11,8 @@ pub struct Options {
     pub order: TileOrder,
     /// Least number of slots of the rings of loads, as far as shared memory goes.
     pub ring_depth: u32,
+    /// Loads that come and go together share barriers.
+    pub shared_barriers: bool,
     /// Least number of slots of handoff buffers.
     pub handoff_depth: u32,
     /// MMAs that a group starts one after another start back to back, for schedules that are made for it: what the group

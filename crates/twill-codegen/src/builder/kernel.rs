@@ -135,6 +135,13 @@ impl<'a> KernelBuilder<'a> {
         name + suffix
     }
 
+    /// The buffer whose cursors stand at the slots of a buffer of a loop's steps: its own, or those of the ring whose
+    /// barriers guard it.
+    pub fn ring_of(&self, index: usize, id: LoopBufferId) -> crate::ir::BufferId {
+        let guard = self.loops[index].program.buffer(id).guarded_by.unwrap_or(id);
+        self.storage.buffers[&(index, guard)]
+    }
+
     /// Puts the groups' code, as far as it is built, into the program.
     pub fn show_groups(&mut self) {
         self.program.groups = self.groups.iter().map(|group| self.group_of_program(group)).collect();

@@ -239,11 +239,12 @@ impl Reader<'_, '_> {
             ));
         };
         let at = self.lowering.storage.buffers[&(index, buffer)];
-        let track = self.group.slots.get(&at);
+        let ring = self.lowering.ring_of(index, buffer);
+        let track = self.group.slots.get(&ring);
         let age = track.and_then(|t| iterations_before(iteration, t.latest?));
         let cursor = track.zip(age.and_then(|a| usize::try_from(a).ok())).and_then(|(t, age)| t.at.get(age)).copied();
         let Some(cursor) = cursor else {
-            let track = self.group.slots.get(&at);
+            let track = self.group.slots.get(&ring);
             let latest = track.map(|t| t.latest);
             return Err(self.lowering.defect(id, format!("the slot of {name} of {iteration:?} (latest {latest:?})")));
         };

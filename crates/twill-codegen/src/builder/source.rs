@@ -67,7 +67,11 @@ impl<'a> LoopFacts<'a> {
         let programs = options.programs.is_some();
         let tiles = &one.lowered.tiles;
         let parts = module.for_loop(tiles.statement())?;
-        let reordering = ReorderingOptions { mma_batches: options.mma_batches, ring_depth: options.ring_depth };
+        let reordering = ReorderingOptions {
+            mma_batches: options.mma_batches,
+            ring_depth: options.ring_depth,
+            shared_barriers: options.shared_barriers,
+        };
         let mut facts = LoopFacts {
             parts,
             tiles,

@@ -5,8 +5,11 @@
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::source::LoopFacts;
 use crate::error::Error;
+use crate::ir::BufferId;
 use crate::passes::loops::COPIED_ELEMENTS;
+use crate::passes::steps::program::BufferId as StepsBufferId;
 use crate::target::{RegisterDemand, blackwell, hopper};
+use std::collections::BTreeSet;
 use twill_graph::{GroupRole, OpId, narrow, saturate};
 
 /// The pass.
@@ -19,7 +22,7 @@ pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
         computes: false,
         copied: copied(builder),
         // In batches more values live at a time, and a few spills of the group that loads cost nothing.
-        rings: if builder.options.mma_batches { 0 } else { builder.storage.empty.len() },
+        rings: if builder.options.mma_batches { 0 } else { rings(builder) },
         granted: granted.unwrap_or(0),
         loading: builder.options.shares.loading_registers,
         ctas: builder.options.shares.ctas_per_sm.unwrap_or(1),
@@ -30,6 +33,15 @@ pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
         group.registers = registers(RegisterDemand { computes: role == GroupRole::Compute, ..demand });
     }
     Ok(())
+}
+
+/// Buffers whose slots are released, by barriers of their own or of others.
+fn rings(builder: &KernelBuilder<'_>) -> usize {
+    let is_guarded = |((index, id), _): &(&(usize, StepsBufferId), &BufferId)| {
+        builder.loops[*index].program.buffer(*id).guarded_by.is_some()
+    };
+    let guarded: BTreeSet<BufferId> = builder.storage.buffers.iter().filter(is_guarded).map(|(_, at)| *at).collect();
+    builder.storage.empty.len() + guarded.len()
 }
 
 /// Registers that the largest tile takes in each thread that copies it: addresses of 64 bits, a predicate, and elements where they

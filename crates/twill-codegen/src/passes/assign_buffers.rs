@@ -19,6 +19,7 @@ pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
         }
     }
     deepen(builder);
+    equal_slots(builder);
     Ok(())
 }
 
@@ -86,6 +87,24 @@ fn deepen(builder: &mut KernelBuilder<'_>) {
         let buffer = &mut builder.program.buffers[at.index()];
         buffer.least_slots = slots;
         buffer.slots = slots.max(buffer.slots);
+    }
+}
+
+/// Gives rings that share barriers as many slots as the deepest of them.
+fn equal_slots(builder: &mut KernelBuilder<'_>) {
+    let guarded = |((index, id), at): (&(usize, StepsBufferId), &crate::ir::BufferId)| {
+        let by = builder.loops[*index].program.buffer(*id).guarded_by?;
+        Some((*at, builder.storage.buffers[&(*index, by)]))
+    };
+    let pairs: Vec<_> = builder.storage.buffers.iter().filter_map(guarded).collect();
+    // Loops may share buffers, so one change may ask for another.
+    for _ in 0..=pairs.len() {
+        for (one, other) in &pairs {
+            let buffers = &mut builder.program.buffers;
+            let slots = buffers[one.index()].slots.max(buffers[other.index()].slots);
+            buffers[one.index()].slots = slots;
+            buffers[other.index()].slots = slots;
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::ir::Arrival;
 use crate::passes::loops::tcgen05::signalled_by_unit;
 use crate::passes::steps::program::{BufferId as StepsBufferId, BufferKind};
+use twill_graph::OpId;
 
 /// The pass.
 pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
@@ -46,21 +47,33 @@ fn guard(builder: &mut KernelBuilder<'_>, index: usize, id: StepsBufferId) {
             } else {
                 format!("{name}_full")
             };
-            let warps = builder.warps(facts.group(value.op));
-            let by_unit = builder.is_issuer(facts.group(value.op))
-                || signalled_by_unit(&facts.program.warps, value.op, id) && !facts.is_load(value.op);
-            let arrival = if is_tma(facts, value.op) || by_unit {
-                Arrival::Unit
-            } else if facts.is_load(value.op)
-                && !matches!(buffer.kind, BufferKind::Order(_))
-                && !facts.loads_through_registers(builder.module, value.op)
-            {
-                Arrival::EachThread { warps }
-            } else {
-                Arrival::Threads { warps }
-            };
-            builder.barrier(barrier_name, slots, vec![arrival])
+            let mut arrivals = vec![arrival(builder, index, id, value.op)];
+            // What else the barrier guards.
+            let guarded = (0..builder.loops[index].program.buffers.len()).map(StepsBufferId);
+            for other in guarded.filter(|other| builder.loops[index].program.buffer(*other).guarded_by == Some(id)) {
+                let op = builder.loops[index].program.buffer(other).values[0].op;
+                arrivals.push(arrival(builder, index, other, op));
+            }
+            builder.barrier(barrier_name, slots, arrivals)
         });
         builder.storage.full.insert((index, at, value.op), barrier);
+    }
+}
+
+/// Who says that an operation's value is there.
+fn arrival(builder: &KernelBuilder<'_>, index: usize, id: StepsBufferId, op: OpId) -> Arrival {
+    let facts = &builder.loops[index];
+    let warps = builder.warps(facts.group(op));
+    let by_unit = builder.is_issuer(facts.group(op))
+        || signalled_by_unit(&facts.program.warps, op, id) && !facts.is_load(op);
+    if is_tma(facts, op) || by_unit {
+        Arrival::Unit
+    } else if facts.is_load(op)
+        && !matches!(facts.program.buffer(id).kind, BufferKind::Order(_))
+        && !facts.loads_through_registers(builder.module, op)
+    {
+        Arrival::EachThread { warps }
+    } else {
+        Arrival::Threads { warps }
     }
 }

@@ -66,6 +66,7 @@ pub(crate) fn options(
         persistent,
         order,
         ring_depth: requested.ring_depth.unwrap_or(3),
+        shared_barriers: std::env::var("TWILL_NOSHARE").is_err() && requested.cluster <= 1,
         handoff_depth: requested.handoff_depth.unwrap_or(2),
         mma_batches,
         // In Gluon the registers spill: 2 % slower.

@@ -186,7 +186,7 @@ impl Walk<'_, '_> {
         let buffers = &facts.program.buffers;
         for (number, buffer) in buffers.iter().enumerate() {
             let is_first = buffer.values.first().is_some_and(|value| value.op == op);
-            if is_first && !matches!(buffer.kind, BufferKind::Handoff(_)) {
+            if is_first && buffer.guarded_by.is_none() && !matches!(buffer.kind, BufferKind::Handoff(_)) {
                 self.take(StepsBufferId(number), iteration);
             }
         }
@@ -233,7 +233,7 @@ impl Walk<'_, '_> {
     }
 
     fn at(&self, buffer: StepsBufferId) -> BufferId {
-        self.builder.storage.buffers[&(self.index, buffer)]
+        self.builder.ring_of(self.index, buffer)
     }
 
     fn slot(&mut self, op: OpId, iteration: Iteration) {

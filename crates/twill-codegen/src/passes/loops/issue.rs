@@ -40,7 +40,8 @@ impl LoopBuilder<'_, '_> {
         let taken: Vec<LoopBufferId> = {
             let buffers = &self.reader.lowering.loops[index].program.buffers;
             let first = |k: &usize| {
-                buffers[*k].values.first().is_some_and(|v| v.op == op)
+                buffers[*k].guarded_by.is_none()
+                    && buffers[*k].values.first().is_some_and(|v| v.op == op)
                     && !matches!(buffers[*k].kind, BufferKind::Handoff(_))
             };
             (0..buffers.len()).filter(first).map(LoopBufferId).collect()

@@ -12,6 +12,7 @@ use crate::passes::steps::order::{precedences, ranks};
 use crate::passes::steps::places::Places;
 use crate::passes::steps::program::{Barrier, Block, BufferId, GroupSteps, Iteration, LoopProgram, Step};
 use crate::passes::steps::scheduled_graph::{ReorderingOptions, ScheduledGraph};
+use crate::passes::steps::shared_barriers::SharedBarriers;
 use std::collections::{HashMap, HashSet};
 use twill_check::Verified;
 use twill_graph::saturate;
@@ -31,7 +32,12 @@ impl LoopProgram {
     /// The warp programs that code is generated from: registers are left to the compiler, and rings may
     /// have been used before.
     pub(crate) fn for_code(problem: &Problem, schedule: &Schedule, reordering: ReorderingOptions) -> LoopProgram {
-        LoopProgram::of(ScheduledGraph::new(problem, schedule).for_code(reordering), schedule)
+        let scheduled = ScheduledGraph::new(problem, schedule).for_code(reordering);
+        if !reordering.shared_barriers {
+            return LoopProgram::of(scheduled, schedule);
+        }
+        let shared = SharedBarriers::of(&scheduled, reordering.ring_depth);
+        LoopProgram::of(scheduled.sharing(&shared), schedule)
     }
 
     fn of(scheduled: ScheduledGraph<'_>, schedule: &Schedule) -> LoopProgram {

@@ -98,6 +98,7 @@ impl Maker<'_> {
 
     /// Full barriers of `op`'s result outside handoffs.
     fn fulls(&self, op: OpId) -> impl Iterator<Item = (Barrier, BufferKind)> {
+        let op = self.scheduled.leader(op);
         let holds = move |p: &Planned| p.buffer.values.iter().any(|v| v.op == op && v.shared);
         self.buffers()
             .filter(move |(_, p)| holds(p) && !matches!(p.buffer.kind, BufferKind::Handoff(_)))
@@ -120,6 +121,7 @@ impl Maker<'_> {
             let at = -i64::from(d.distance);
             let ring = scheduled.operation(d.from).streaming && d.carries_value;
             if scheduled.crosses(d) || ring {
+                let from = if ring { scheduled.leader(d.from) } else { d.from };
                 let channel = self.buffers().find(|(_, p)| {
                     let matching = match p.buffer.kind {
                         BufferKind::Order(to) => {
@@ -128,10 +130,10 @@ impl Maker<'_> {
                         }
                         _ => d.carries_value,
                     };
-                    matching && p.buffer.values.iter().any(|v| v.op == d.from && v.shared)
+                    matching && p.buffer.values.iter().any(|v| v.op == from && v.shared)
                 });
                 if let Some((buffer, _)) = channel {
-                    steps.push(RelativeStep::MbarrierWait { barrier: Barrier::Full { buffer, value: d.from }, at });
+                    steps.push(RelativeStep::MbarrierWait { barrier: Barrier::Full { buffer, value: from }, at });
                 }
             } else if d.blocking && d.from != op && scheduled.is_asynchronous(d.from) {
                 steps.push(RelativeStep::WaitAsync { op: d.from, at, purpose: Purpose::Operand });

@@ -11,6 +11,7 @@ pub mod pseudocode;
 #[cfg(test)]
 pub(crate) mod replay;
 pub(crate) mod scheduled_graph;
+pub(crate) mod shared_barriers;
 mod storage;
 #[cfg(test)]
 mod tests;

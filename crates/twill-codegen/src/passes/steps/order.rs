@@ -106,6 +106,15 @@ pub(crate) fn precedences(scheduled: &ScheduledGraph, all: &Events) -> Vec<Prece
             }
         }
     }
+    // Who waits for the slots of all goes first.
+    for (op, &after) in &issue {
+        let leader = scheduled.leader(*op);
+        if leader != *op
+            && let Some(&before) = issue.get(&leader)
+        {
+            pairs.push(Precedence { before, after, distance: 0, reuse: None });
+        }
+    }
     for d in scheduled.graph.dependences() {
         if let (Some(&before), Some(&after)) = (issue.get(&d.from), issue.get(&d.to)) {
             pairs.push(Precedence { before, after, distance: i64::from(d.distance), reuse: None });

@@ -78,6 +78,8 @@ pub struct Buffer {
     pub writer: GroupId,
     /// Groups that arrive at the empty barrier.
     pub released_by: Vec<GroupId>,
+    /// The ring whose barriers guard this one too: it has none of its own.
+    pub guarded_by: Option<BufferId>,
 }
 
 impl Buffer {

@@ -1,5 +1,6 @@
 //! Who reads what, when: dependences seen from the times of a schedule.
 
+use crate::passes::steps::shared_barriers::SharedBarriers;
 use twill_graph::saturate;
 use twill_graph::{Cycles, Dependence, Execution, GroupId, LoopGraph, OpId, Operation, Problem, Schedule, Storage};
 
@@ -11,6 +12,8 @@ pub(crate) struct ScheduledGraph<'a> {
     /// Code is generated. A compiler gives every register value a register of its own, so nobody waits for one to be
     /// free, and rings go on where an earlier loop left them, so nothing is known to be free.
     pub code: Option<ReorderingOptions>,
+    /// Loads that share barriers, if any do.
+    pub shared: Option<&'a SharedBarriers>,
 }
 
 /// What generated code may do apart from the schedule.
@@ -21,16 +24,33 @@ pub(crate) struct ReorderingOptions {
     pub mma_batches: bool,
     /// Slots that every ring has at least.
     pub ring_depth: u32,
+    /// Loads may share barriers.
+    pub shared_barriers: bool,
 }
 
 impl<'a> ScheduledGraph<'a> {
     pub(crate) fn new(problem: &'a Problem, schedule: &'a Schedule) -> ScheduledGraph<'a> {
-        ScheduledGraph { graph: problem.graph(), schedule, code: None }
+        ScheduledGraph { graph: problem.graph(), schedule, code: None, shared: None }
     }
 
     /// The same, to generate code.
     pub(crate) fn for_code(self, reordering: ReorderingOptions) -> ScheduledGraph<'a> {
         ScheduledGraph { code: Some(reordering), ..self }
+    }
+
+    /// The same with loads that share barriers.
+    pub(crate) fn sharing(self, shared: &'a SharedBarriers) -> ScheduledGraph<'a> {
+        ScheduledGraph { shared: Some(shared), ..self }
+    }
+
+    /// The load whose barriers guard a load.
+    pub(crate) fn leader(&self, op: OpId) -> OpId {
+        self.shared.map_or(op, |shared| shared.leader(op))
+    }
+
+    /// The loads that a load's barriers guard, itself first.
+    pub(crate) fn guarded(&self, op: OpId) -> Vec<OpId> {
+        self.shared.map_or_else(|| vec![op], |shared| shared.guarded(op).collect())
     }
 
     pub(crate) fn interval(&self) -> i64 {
@@ -51,8 +71,13 @@ impl<'a> ScheduledGraph<'a> {
 
     /// When an operation stands in its group's order. A streaming load stands where its ring
     /// expects it, `transfer_latency` before its first reader, between the operations that it is
-    /// ordered with.
+    /// ordered with. Loads that share barriers stand together, where the first of them has to.
     pub(crate) fn time(&self, op: OpId) -> i64 {
+        let together = self.guarded(self.leader(op));
+        together.into_iter().map(|op| self.own_time(op)).min().unwrap_or_else(|| self.own_time(op))
+    }
+
+    fn own_time(&self, op: OpId) -> i64 {
         let scheduled = self.schedule.placement(op).cycle.0;
         if !self.operation(op).streaming {
             return scheduled;

@@ -200,6 +200,14 @@ pub(crate) fn plan(scheduled: &ScheduledGraph, storings: &[Storing], spare: &Has
         let storing = storings.iter().find(|s| s.members.first().is_some_and(|m| m.0 == op));
         planned.extend(storing.and_then(|s| resident(scheduled, op, s)));
     }
+    let first = |planned: &Planned| planned.buffer.values.first().map(|value| value.op);
+    for k in 0..planned.len() {
+        let leader = first(&planned[k]).map(|op| scheduled.leader(op));
+        if matches!(planned[k].buffer.kind, BufferKind::Ring(_)) && leader != first(&planned[k]) {
+            let is_ring = |p: &Planned| matches!(p.buffer.kind, BufferKind::Ring(_)) && first(p) == leader;
+            planned[k].buffer.guarded_by = planned.iter().position(is_ring).map(BufferId);
+        }
+    }
     let orders = graph.dependences().iter().filter(|d| !d.carries_value && scheduled.crosses(d));
     planned.extend(orders.map(|d| order(scheduled, d)));
     for (k, planned) in planned.iter_mut().enumerate() {
@@ -226,7 +234,8 @@ fn buffer(
 ) -> Planned {
     let values = vec![BufferedValue { op, lag: 0, shared }];
     let released_by = releases.keys().copied().collect();
-    Planned { buffer: Buffer { kind, depth, values, writer: scheduled.group(op), released_by }, releases }
+    let writer = scheduled.group(op);
+    Planned { buffer: Buffer { kind, depth, values, writer, released_by, guarded_by: None }, releases }
 }
 
 /// A read that holds the copy until the reader is over.
@@ -237,8 +246,14 @@ fn whole_read(scheduled: &ScheduledGraph, d: &Dependence) -> LastRead {
 }
 
 fn ring(scheduled: &ScheduledGraph, op: OpId, bytes: Bytes) -> Planned {
-    let reads: Vec<LastRead> = scheduled.uses(op).map(|d| whole_read(scheduled, d)).collect();
+    let guarded = scheduled.guarded(scheduled.leader(op));
+    let all = guarded.into_iter().flat_map(|op| scheduled.uses(op));
+    let mut reads: Vec<LastRead> = all.map(|d| whole_read(scheduled, d)).collect();
     let depth = if reads.is_empty() { 1 } else { depth(scheduled, op, &reads) };
+    // Another's barriers guard it.
+    if scheduled.leader(op) != op {
+        reads.clear();
+    }
     let shared = !reads.is_empty();
     buffer(scheduled, op, BufferKind::Ring(bytes), depth, shared, by_group(scheduled, reads.into_iter()))
 }
@@ -283,7 +298,8 @@ fn resident(scheduled: &ScheduledGraph, op: OpId, storing: &Storing) -> Option<P
     let foreign = storing.reads.iter().copied().filter(|r| scheduled.group(r.op) != writer);
     let releases = by_group(scheduled, foreign);
     let released_by = releases.keys().copied().collect();
-    Some(Planned { buffer: Buffer { kind, depth: storing.depth, values, writer, released_by }, releases })
+    let buffer = Buffer { kind, depth: storing.depth, values, writer, released_by, guarded_by: None };
+    Some(Planned { buffer, releases })
 }
 
 fn order(scheduled: &ScheduledGraph, d: &Dependence) -> Planned {
