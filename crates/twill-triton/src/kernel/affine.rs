@@ -34,7 +34,8 @@ pub(super) struct Reader<'m> {
     wraps: RefCell<Vec<Wrap>>,
     /// Whether a number was read that the kernel has widened: its arithmetic is in more than 32 bits.
     widened: Cell<bool>,
-    /// What was positive where `where(condition, offsets, other)` was read as `offsets`; nothing is read so without.
+    /// What was positive where `where(condition, offsets, other)` or `minimum(offsets, most)` was read as `offsets`; nothing
+    /// is read so without.
     assumed: Option<RefCell<Vec<Polynomial>>>,
 }
 
@@ -239,6 +240,13 @@ impl<'m> Reader<'m> {
                 let conditions = self.conditions(*condition, along)?;
                 assumed.borrow_mut().extend(conditions);
                 self.number(*x, along, sight)
+            }
+            // The smaller of two is the first where it is no more than the second.
+            ("arith.minsi", [x, most]) if !is_scalar => {
+                let assumed = self.assumed.as_ref()?;
+                let (x, most) = (self.number(*x, along, sight)?, self.number(*most, along, Sight::Invariants)?);
+                assumed.borrow_mut().push(most.minus(&x)?.plus(&Polynomial::constant(1))?);
+                Some(x)
             }
             ("tt.splat", [x]) => self.number(*x, &[], sight),
             ("tt.broadcast" | "tt.expand_dims", [x]) => self.number(*x, &self.before(operation, along)?, sight),

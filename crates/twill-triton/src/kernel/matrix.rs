@@ -9,8 +9,8 @@
 //!   `k + depth < K`), where `rows` and `columns` are arguments of the kernel or constants. Where it says nothing of row or
 //!   column, or there is none, the matrix has no end there ([`ENDLESS`]);
 //! - `row % rows` in the pointers instead of `row < rows` in the mask is as good, if no store writes what is computed from rows
-//!   beyond the matrix ([`super::wrapped`]); so for columns. `where(condition, row, other)` is `row` where the mask says the
-//!   condition: elsewhere nothing is read;
+//!   beyond the matrix ([`super::wrapped`]); so for columns, and so are `where(row < rows, row, other)` and
+//!   `minimum(row, rows - 1)`. Where the mask says the same condition, nothing is read elsewhere;
 //! - `r`, `c` and the batches cannot be negative: they are sums, with positive coefficients, of products of program numbers,
 //!   iterations and what is computed of these, of constants and of arguments, or `tl.assume` says so; the launcher sees to it
 //!   that those arguments are not negative, nor what is left in any program where one of them is subtracted from
@@ -108,7 +108,7 @@ impl Recognizer<'_> {
     fn tile(&self, Access { pointers, mask, shape, bytes, store, loaded }: Access) -> Option<MatrixTile> {
         let along = [Some(0), Some(1)];
         let (base, offset) = self.reader.pointer(pointers, &along)?;
-        let (wraps, assumed, widened) =
+        let (mut wraps, assumed, widened) =
             (self.reader.take_wraps(), self.reader.take_assumed(), self.reader.take_widened());
         let mut conditions = match mask {
             Some(mask) => self.reader.conditions(mask, &along)?,
@@ -118,8 +118,14 @@ impl Recognizer<'_> {
         if !self.reader.take_wraps().is_empty() || !self.reader.take_assumed().is_empty() {
             return None;
         }
-        if !assumed.iter().all(|condition| conditions.contains(condition)) {
-            return None;
+        // What the mask does not say may not matter.
+        for condition in assumed.into_iter().filter(|condition| !conditions.contains(condition)) {
+            let mut along = [0, 1].into_iter().filter(|d| condition.mentions(Symbol::Index(*d)));
+            let (Some(dimension), None) = (along.next(), along.next()) else { return None };
+            let wrap = Wrap { dimension, before_end: condition };
+            if !wraps.contains(&wrap) {
+                wraps.push(wrap);
+            }
         }
         let is_hidden = |value, wrap: &Wrap| wrapped::is_hidden(self.module, self.function, value, wrap);
         if !wraps.iter().all(|wrap| loaded.is_some_and(|value| is_hidden(value, wrap))) {
@@ -400,6 +406,7 @@ impl Recognizer<'_> {
     fn is_written(&self, base: ValueId, but: Option<OperationId>) -> bool {
         let module = self.module;
         let mut seen = vec![false; module.value_count()];
+        let is_induction = |value| module.for_loops(self.function).any(|parts| parts.induction == value);
         let mut next: Vec<ValueId> = Vec::new();
         for id in module.walk(self.function).filter(|id| Some(*id) != but) {
             let operation = module.operation(id);
@@ -420,6 +427,7 @@ impl Recognizer<'_> {
                     next.extend(module.walk(operation).flat_map(|id| &module.operation(id).operands));
                 }
                 Definition::Argument { .. } if self.is_argument(value) => {}
+                Definition::Argument { .. } if is_induction(value) => {}
                 Definition::Argument { .. } => {
                     let carried = |l: &ForLoop<'_>| l.carried.iter().position(|v| *v == value);
                     let of_loop = module.for_loops(self.function).find_map(|l| Some((l, carried(&l)?)));

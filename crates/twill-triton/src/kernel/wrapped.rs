@@ -1,11 +1,11 @@
-//! Rows beyond a matrix that a kernel reads from its beginning, `offsets % M`, and never writes.
+//! Rows beyond a matrix that a kernel reads elsewhere, `offsets % M` or `minimum(offsets, M - 1)`, and never writes.
 //!
 //! TMA fills such rows with zeros. That is another tile, but the same kernel, if what is computed from such a row goes into
 //! that row of results alone, and stores leave that row out.
 
 use std::collections::HashSet;
 
-use crate::mlir::{ForLoop, Module, OperationId, ValueId};
+use crate::mlir::{BlockId, ForLoop, Module, OperationId, ValueId};
 use crate::tile::elementwise;
 
 use super::affine::Reader;
@@ -23,7 +23,7 @@ pub(super) struct Wrap {
 
 /// Returns whether no store writes anything that depends on the elements of a loaded tile beyond the end.
 pub(super) fn is_hidden(module: &Module, function: OperationId, loaded: ValueId, wrap: &Wrap) -> bool {
-    let follower = Follower { module, function, wrap };
+    let follower = Follower { module, function, wrap, around: blocks_around_loop(module, loaded) };
     let mut seen = HashSet::new();
     let mut next = vec![(loaded, wrap.dimension)];
     while let Some((value, dimension)) = next.pop() {
@@ -40,10 +40,20 @@ pub(super) fn is_hidden(module: &Module, function: OperationId, loaded: ValueId,
     true
 }
 
+/// The blocks around the loop that loads a tile.
+fn blocks_around_loop(module: &Module, loaded: ValueId) -> Vec<BlockId> {
+    let owner = |block: BlockId| module.region(module.block(block).region).operation;
+    let inner = module.defining_operation(loaded).and_then(|load| module.operation(load).block);
+    let outer = |block: &BlockId| module.operation(owner(*block)).block;
+    std::iter::successors(inner, outer).skip(1).collect()
+}
+
 struct Follower<'m> {
     module: &'m Module,
     function: OperationId,
     wrap: &'m Wrap,
+    /// Blocks in which a store has the rows that the load had.
+    around: Vec<BlockId>,
 }
 
 impl Follower<'_> {
@@ -104,7 +114,7 @@ impl Follower<'_> {
     /// Returns whether a store's mask is false for the rows beyond the end.
     fn leaves_out(&self, store: OperationId, dimension: usize) -> bool {
         let operation = self.module.operation(store);
-        let is_outside = operation.block == self.module.body(self.function);
+        let is_outside = operation.block.is_some_and(|block| self.around.contains(&block));
         let Some(mask) = operation.operands.get(2).filter(|_| is_outside) else { return false };
         let along: Vec<Option<usize>> = (0..self.rank(*mask)).map(Some).collect();
         let reader = Reader::new(self.module, self.function, None);
