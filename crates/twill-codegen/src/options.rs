@@ -30,6 +30,8 @@ pub struct Options {
     pub wave_sync: bool,
     /// `wgmma` multiplies elements of 32 bits, in tf32.
     pub tf32: bool,
+    /// Tiles that are no boxes of a matrix everywhere are loaded by TMA where they are whole.
+    pub whole_tiles: bool,
     /// Shared memory that a CTA can have, in bytes.
     pub shared_bytes: u64,
     /// Columns of tensor memory that a CTA can have, where MMAs leave their results there.

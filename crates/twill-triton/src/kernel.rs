@@ -26,7 +26,7 @@ pub use crate::operations::{along_axis, axis_of, is_conversion, is_pure};
 pub use crate::polynomial::{Polynomial, Symbol};
 pub use crate::tile::{Amount, Matrix};
 use crate::tile::{Axes, TileLoop};
-pub use crate::tile::{ENDLESS, LaunchNumber, LaunchOperator, MatrixTile};
+pub use crate::tile::{ENDLESS, LaunchNumber, LaunchOperator, MatrixTile, WholeTile};
 pub use dependent_launch::grid_control;
 pub use early_returns::{RETURN_IF, RETURN_UNLESS};
 use grid::Differences;

@@ -20,7 +20,7 @@ use crate::mlir;
 
 pub use crate::grid::{Axes, Axis, Split};
 pub use element::Element;
-pub use matrix::{Amount, ENDLESS, LaunchNumber, LaunchOperator, Matrix, MatrixTile};
+pub use matrix::{Amount, ENDLESS, LaunchNumber, LaunchOperator, Matrix, MatrixTile, WholeTile};
 pub use recipe::Recipe;
 pub(crate) use recipe::{FUSED, elementwise};
 
@@ -261,6 +261,8 @@ pub struct TileLoop {
     pub(crate) split: Split,
     /// The matrices that TMA loads for loads through pointers.
     pub(crate) matrix_tiles: BTreeMap<mlir::OperationId, MatrixTile>,
+    /// What TMA can load for other loads through pointers, where a tile is whole.
+    pub(crate) whole_tiles: BTreeMap<mlir::OperationId, WholeTile>,
 }
 
 impl TileLoop {
@@ -315,6 +317,11 @@ impl TileLoop {
     /// The matrix of a load through pointers, if it reads a tile of a matrix: then TMA does it.
     pub fn matrix_tile(&self, load: mlir::OperationId) -> Option<&MatrixTile> {
         self.matrix_tiles.get(&load)
+    }
+
+    /// What TMA can load for a load through pointers where the tile is whole, if that is no box of a matrix everywhere.
+    pub fn whole_tile(&self, load: mlir::OperationId) -> Option<&WholeTile> {
+        self.whole_tiles.get(&load)
     }
 
     /// Rows of the whole tile: the extent of the dimension that the loop can be cut along.

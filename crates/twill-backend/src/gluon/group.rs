@@ -337,7 +337,7 @@ impl<'a> Printer<'a> {
                     self.names.slot(to)
                 )
             }
-            Op::CpAsync { pointers, mask, elements, to, full } => {
+            Op::CpAsync { pointers, mask, elements, whole, to, full } => {
                 let barrier = to.at.map(|at| self.barrier(*full, at)).unwrap_or_default();
                 let layout = Layout::neighbours(&pointers.shape, *elements, self.group.warps);
                 // What was proved of the TTIR: that of the same expression here the compiler may not see.
@@ -353,10 +353,26 @@ impl<'a> Printer<'a> {
                 });
                 let pointers = self.names.tile(pointers, &layout);
                 let (contiguous, aligned) = (along(*elements), along(bytes));
-                format!(
-                    "cp_async({}, gl.max_contiguous(gl.multiple_of({pointers}, {aligned}), {contiguous}){mask})\nasync_copy.mbarrier_arrive(bars.index({barrier}), increment_count=False)",
-                    self.names.slot(to),
-                )
+                let slot = self.names.slot(to);
+                let copied = format!(
+                    "cp_async({slot}, gl.max_contiguous(gl.multiple_of({pointers}, {aligned}), {contiguous}){mask})\nasync_copy.mbarrier_arrive(bars.index({barrier}), increment_count=False)"
+                );
+                match whole {
+                    None => copied,
+                    Some(whole) => {
+                        let buffer = &self.kernel.buffers[to.buffer.index()];
+                        let bytes = buffer.bytes() / u64::from(buffer.slots.max(1));
+                        let descriptor = &self.kernel.descriptors[whole.descriptor.index()].name;
+                        // As many arrivals as there are threads, which copy otherwise.
+                        format!(
+                            "if {}:\n    mbarrier.arrive(bars.index({barrier}), count={})\n    mbarrier.expect(bars.index({barrier}), {bytes})\n    async_load({descriptor}, [{}], bars.index({barrier}), {slot})\nelse:\n    {}",
+                            self.names.scalar(&whole.condition),
+                            32 * self.group.warps - 1,
+                            self.joined(&whole.coordinates),
+                            copied.replace('\n', "\n    ")
+                        )
+                    }
+                }
             }
             Op::LocalStore { value, to } if self.kernel.buffers[to.buffer.index()].is_tensor() => {
                 tensor_memory::store(&self.names, value, to)

@@ -2,10 +2,10 @@
 
 use crate::builder::reader::{LoopScope, Reader};
 use crate::error::Error;
-use crate::ir::Elementwise;
+use crate::ir::{Elementwise, IntegerPredicate};
 use crate::ir::Region;
 use crate::ir::{Expression, ExpressionKind, IterationNumber};
-use twill_triton::kernel::{MatrixTile, Symbol};
+use twill_triton::kernel::{MatrixTile, Polynomial, Symbol, WholeTile};
 use twill_triton::mlir::{OperationId, Type};
 
 /// A scalar as a coordinate has it, in 32 bits; it fits.
@@ -17,6 +17,18 @@ fn narrow(scalar: Expression) -> Expression {
         _ => scalar,
     }
 }
+
+/// A scalar in 64 bits.
+fn widen(scalar: Expression) -> Expression {
+    match (&scalar.kind, &scalar.element) {
+        (_, Type::Integer(64)) => scalar,
+        (ExpressionKind::Integer(_), _) => Expression { element: Type::Integer(64), ..scalar },
+        _ => Expression { element: Type::Integer(64), ..Expression::apply(Elementwise::ExtSI, vec![scalar]) },
+    }
+}
+
+/// A coordinate is less, so that its tile's last is a number of 32 bits.
+const MOST_COORDINATE: i128 = (1 << 31) - (1 << 12);
 
 impl Reader<'_, '_> {
     /// The coordinates of the part of a tile that `id` reads or writes, which is `region` of the matrix's tile, in an iteration
@@ -32,14 +44,79 @@ impl Reader<'_, '_> {
         let mut coordinates = Vec::new();
         let of_batch = tile.batch.iter().map(|number| (number, &0));
         for (start, ahead) in of_batch.chain(tile.tile_origin.iter().zip(&region.starts)) {
-            let mut sum = Expression::integer(0);
-            for (symbols, coefficient) in start.terms() {
-                let product = self.product(id, symbols, coefficient, program, at)?;
-                sum = Expression::scalar(Elementwise::AddI, sum, product);
-            }
-            coordinates.push(Expression::scalar(Elementwise::AddI, sum, Expression::integer(i128::from(*ahead))));
+            coordinates.push(self.sum(id, start, i128::from(*ahead), narrow, program, at)?);
         }
         Ok(coordinates)
+    }
+
+    /// Whether the part of a tile that is `region` lies in its matrix as a whole, in an iteration of a loop.
+    pub fn is_whole(
+        &mut self,
+        id: OperationId,
+        whole: &WholeTile,
+        region: &Region,
+        program: Option<u32>,
+        at: LoopScope,
+    ) -> Result<Expression, Error> {
+        let as_it_is = if whole.wide { widen } else { narrow };
+        let mut all = Vec::new();
+        let mut compare = |predicate: IntegerPredicate, number: &Expression, than: i128| {
+            // What is known is true, or the tile is never whole.
+            let is_known = matches!(number.kind, ExpressionKind::Integer(n) if match predicate {
+                IntegerPredicate::Sgt => n > than,
+                IntegerPredicate::Sge => n >= than,
+                _ => n < than,
+            });
+            let than = Expression { element: number.element.clone(), ..Expression::integer(than) };
+            let operation = Elementwise::CmpI(predicate);
+            let comparison = Expression::apply(operation, vec![number.clone(), than]);
+            all.extend((!is_known).then_some(Expression { element: Type::Integer(1), ..comparison }));
+        };
+        for positive in &whole.positive {
+            // Where the element's indices make it least.
+            let mut least = 0;
+            for (dimension, (start, extent)) in region.starts.iter().zip(&region.extents).enumerate() {
+                let coefficient = positive.coefficient(&[Symbol::Index(dimension)]);
+                let index = if coefficient < 0 { start + extent.saturating_sub(1) } else { *start };
+                least += coefficient * i128::from(index);
+            }
+            let number = self.sum(id, positive, least, as_it_is, program, at)?;
+            compare(IntegerPredicate::Sgt, &number, 0);
+        }
+        let turned = region.before_transposition(&[1, 0]);
+        let starts = if whole.tile.transposed { turned.starts } else { region.starts.clone() };
+        let batches = whole.tile.batch.iter().map(|number| (number, 0));
+        for (start, ahead) in batches.chain(whole.tile.tile_origin.iter().zip(starts)) {
+            let number = self.sum(id, start, i128::from(ahead), as_it_is, program, at)?;
+            if whole.wide {
+                compare(IntegerPredicate::Slt, &number, MOST_COORDINATE);
+            }
+            compare(IntegerPredicate::Sge, &number, 0);
+        }
+        let both = |a: Expression, b: Expression| Expression::apply(Elementwise::AndI, vec![a, b]);
+        let always = Expression { element: Type::Integer(1), ..Expression::integer(1) };
+        Ok(all.into_iter().reduce(both).unwrap_or(always))
+    }
+
+    /// A polynomial and a constant, without its terms in indices, made of scalars in the bits that `element` gives them.
+    fn sum(
+        &mut self,
+        id: OperationId,
+        polynomial: &Polynomial,
+        constant: i128,
+        element: fn(Expression) -> Expression,
+        program: Option<u32>,
+        at: LoopScope,
+    ) -> Result<Expression, Error> {
+        let mut sum = element(Expression::integer(0));
+        for (symbols, coefficient) in polynomial.terms() {
+            if !matches!(symbols, [Symbol::Index(_)]) {
+                let product = self.product(id, symbols, coefficient, element, program, at)?;
+                sum = element(Expression::scalar(Elementwise::AddI, sum, product));
+            }
+        }
+        // What is folded is of 32 bits.
+        Ok(element(Expression::scalar(Elementwise::AddI, sum, element(Expression::integer(constant)))))
     }
 
     fn product(
@@ -47,20 +124,21 @@ impl Reader<'_, '_> {
         id: OperationId,
         symbols: &[Symbol],
         coefficient: i128,
+        element: fn(Expression) -> Expression,
         program: Option<u32>,
         at: LoopScope,
     ) -> Result<Expression, Error> {
         let mut product: Option<Expression> = None;
         for symbol in symbols {
             let factor = match symbol {
-                Symbol::Scalar(value) => narrow(self.scalar(*value, program, None)?),
+                Symbol::Scalar(value) => element(self.scalar(*value, program, None)?),
                 Symbol::Iteration | Symbol::Index(_) => match at {
                     Some((index, iteration)) if *symbol == Symbol::Iteration => {
                         // It has the type of the loop's bounds.
                         let lowering = &self.lowering;
-                        let element = lowering.module.type_of(lowering.loops[index].parts.induction).clone();
+                        let own = lowering.module.type_of(lowering.loops[index].parts.induction).clone();
                         let kind = ExpressionKind::Iteration(IterationNumber { index, iteration });
-                        narrow(Expression { kind, shape: Vec::new(), element })
+                        element(Expression { kind, shape: Vec::new(), element: own })
                     }
                     _ => return Err(self.lowering.defect(id, "where a tile of a matrix begins")),
                 },
@@ -70,7 +148,7 @@ impl Reader<'_, '_> {
                 None => factor,
             });
         }
-        let coefficient = Expression::integer(coefficient);
+        let coefficient = element(Expression::integer(coefficient));
         Ok(match product {
             Some(product) => Expression::scalar(Elementwise::MulI, product, coefficient),
             None => coefficient,

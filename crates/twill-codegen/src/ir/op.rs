@@ -179,6 +179,8 @@ pub enum Op {
         mask: Option<Expression>,
         /// Neighbours along the last dimension that a thread copies at once.
         elements: u64,
+        /// What copies a tile that is to be copied as a whole in one instruction.
+        whole: Option<Box<WholeCopy>>,
         /// Where to.
         to: Slot,
         /// Signalled when it is there.
@@ -268,6 +270,24 @@ pub enum Op {
     Timestamp(Vec<Stamp>),
 }
 
+/// A copy through a descriptor that does the same as one through pointers where a condition holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WholeCopy {
+    /// The condition: a number that is not 0, the same for all threads.
+    pub condition: Expression,
+    /// The descriptor.
+    pub descriptor: DescriptorId,
+    /// Of the block's first element.
+    pub coordinates: Vec<Expression>,
+}
+
+impl WholeCopy {
+    /// What it computes.
+    pub fn expressions(&self) -> impl Iterator<Item = &Expression> {
+        std::iter::once(&self.condition).chain(&self.coordinates)
+    }
+}
+
 /// How an atomic operation combines a value with what memory holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AtomicOp {
@@ -289,7 +309,10 @@ impl Op {
         match self {
             Op::Let { value, .. } | Op::LocalStore { value, .. } => within(value),
             Op::TmaLoad { coordinates, .. } => coordinates.iter().for_each(within),
-            Op::CpAsync { pointers, mask, .. } => std::iter::once(pointers).chain(mask).for_each(within),
+            Op::CpAsync { pointers, mask, whole, .. } => {
+                let whole = whole.iter().flat_map(|whole| whole.expressions());
+                std::iter::once(pointers).chain(mask).chain(whole).for_each(within);
+            }
             Op::GlobalStore { pointers, value, mask } | Op::AtomicAdd { pointers, value, mask } => {
                 [pointers, value].into_iter().chain(mask).for_each(within);
             }

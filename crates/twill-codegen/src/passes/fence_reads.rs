@@ -18,7 +18,7 @@ pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
     let mut filled = BTreeSet::new();
     for nodes in program.groups.iter().flat_map(|group| [&group.begin, &group.body, &group.end]) {
         visit(nodes, &mut |op| {
-            if let Op::TmaLoad { to, .. } = op {
+            if let Op::TmaLoad { to, .. } | Op::CpAsync { to, whole: Some(_), .. } = op {
                 filled.insert(to.buffer);
             }
         });

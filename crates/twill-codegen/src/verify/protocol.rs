@@ -207,8 +207,9 @@ impl Translation<'_> {
                 self.reads(coordinates, &mut events);
                 events.extend(self.load(to, *full, true));
             }
-            Op::CpAsync { pointers, mask, to, full, .. } => {
-                self.reads(std::iter::once(pointers).chain(mask), &mut events);
+            Op::CpAsync { pointers, mask, whole, to, full, .. } => {
+                let whole = whole.iter().flat_map(|whole| whole.expressions());
+                self.reads(std::iter::once(pointers).chain(mask).chain(whole), &mut events);
                 events.extend(self.load(to, *full, false));
             }
             Op::LocalStore { value, to } => {

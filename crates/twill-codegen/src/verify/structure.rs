@@ -93,9 +93,14 @@ impl Scope<'_> {
                 self.slot(to)?;
                 barrier(full)
             }
-            Op::CpAsync { pointers, mask, to, full, .. } => {
+            Op::CpAsync { pointers, mask, whole, to, full, .. } => {
                 self.expression(pointers)?;
                 all(mask.as_slice())?;
+                if let Some(whole) = whole {
+                    descriptor(&whole.descriptor)?;
+                    self.expression(&whole.condition)?;
+                    all(&whole.coordinates)?;
+                }
                 self.slot(to)?;
                 barrier(full)
             }

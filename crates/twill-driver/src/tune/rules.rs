@@ -85,6 +85,7 @@ pub(crate) fn options(
         wave_sync: requested.wave_sync,
         // In CUDA C++ there is none yet: threads multiply by mma.sync.
         tf32: requested.language == Language::Gluon && !in_tensor_memory,
+        whole_tiles: requested.language == Language::Gluon && !in_tensor_memory && std::env::var("TWILL_NOWHOLE").is_err(),
         shared_bytes: requested.shared_bytes.unwrap_or(source.machine.resources().shared_memory.0),
         tensor_columns: in_tensor_memory.then(|| source.machine.resources().tensor_memory.0),
         // One program shares its CTA with none.

@@ -74,6 +74,11 @@ impl Machine<'_, '_> {
                 let (tensor, block) = self.tensor(*descriptor)?;
                 self.load(g, Copied::Block { tensor, tile_origin, block }, to, *full)?;
             }
+            Op::CpAsync { whole: Some(whole), to, full, .. } if self.integer(g, &whole.condition)? != 0 => {
+                let tile_origin = whole.coordinates.iter().map(|c| self.integer(g, c)).collect::<Result<_, _>>()?;
+                let (tensor, block) = self.tensor(whole.descriptor)?;
+                self.load(g, Copied::Block { tensor, tile_origin, block }, to, *full)?;
+            }
             Op::CpAsync { pointers, mask, to, full, .. } => {
                 let pointers = self.evaluate(g, pointers)?;
                 let mask = mask.as_ref().map(|m| self.evaluate(g, m)).transpose()?;

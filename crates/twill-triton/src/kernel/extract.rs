@@ -42,7 +42,7 @@ pub(super) fn tile_loop(
         results.push(result.transpose()?);
     }
     let mut operations: Vec<TileOperation> = Vec::with_capacity(chosen.len());
-    let mut matrix_tiles = BTreeMap::new();
+    let (mut matrix_tiles, mut whole_tiles) = (BTreeMap::new(), BTreeMap::new());
     for (id, result) in chosen.iter().zip(results) {
         let (mut kind, operands) = read(&mut resolver, *id)?;
         if let TileOpKind::Load(Transfer::Pointer) = kind
@@ -50,6 +50,10 @@ pub(super) fn tile_loop(
         {
             kind = TileOpKind::Load(Transfer::Tma);
             matrix_tiles.insert(*id, tile);
+        } else if let TileOpKind::Load(Transfer::Pointer) = kind
+            && let Some(tile) = matrix::whole(module, function, &parts, *id)
+        {
+            whole_tiles.insert(*id, tile);
         }
         let place = OperationLocation::of(module, *id);
         let mut operation = TileOperation {
@@ -75,6 +79,7 @@ pub(super) fn tile_loop(
         trips: differences.of_trips(module, &parts),
         split: Split::Whole,
         matrix_tiles,
+        whole_tiles,
     };
     dimensions::find_rows(&mut tile_loop);
     Ok(Some(tile_loop))

@@ -31,7 +31,7 @@ use crate::mlir::{Definition, ForLoop, Module, OperationId, Type, ValueId};
 
 use crate::operations::{Memory, memory};
 use crate::polynomial::{Polynomial, Symbol};
-use crate::tile::{Amount, ENDLESS, Matrix, MatrixTile};
+use crate::tile::{Amount, ENDLESS, Matrix, MatrixTile, WholeTile};
 
 use super::affine::Reader;
 use super::natural::Natural;
@@ -51,25 +51,40 @@ pub(super) fn tile(
     parts: &ForLoop<'_>,
     load: OperationId,
 ) -> Option<MatrixTile> {
-    let operation = module.operation(load);
-    let (pointers, mask, rest) = match operation.operands.as_slice() {
-        [pointers] => (*pointers, None, &[][..]),
-        [pointers, mask, rest @ ..] => (*pointers, Some(*mask), rest),
-        [] => return None,
-    };
-    if operation.name != "tt.load" || operation.attributes.get("isVolatile").is_some() {
-        return None;
-    }
+    let access = read(module, load)?;
+    let others = module.operation(load).operands.get(2..).unwrap_or_default();
     let is_zero = |v: &ValueId| module.float_constant(*v) == Some(0.0) || module.integer_constant(*v) == Some(0);
-    let kind = module.type_of(*operation.results.first()?);
-    let bytes = element_bytes(kind.element())?;
-    let shape = <[u64; 2]>::try_from(kind.known_shape()?).ok()?;
-    if !rest.iter().all(is_zero) {
+    if !others.iter().all(is_zero) {
         return None;
     }
     let recognizer = Recognizer { module, function, reader: Reader::new(module, function, Some(parts)).under_mask() };
+    recognizer.tile(access)
+}
+
+/// What a `tt.load` of a loop's body reads in most iterations: a tile of a matrix that lies there as a whole, whatever bounds
+/// it, and whatever number of the launch or of memory says where it begins; `None` where it is none.
+pub(super) fn whole(
+    module: &Module,
+    function: OperationId,
+    parts: &ForLoop<'_>,
+    load: OperationId,
+) -> Option<WholeTile> {
+    let recognizer = Recognizer { module, function, reader: Reader::new(module, function, Some(parts)).under_mask() };
+    recognizer.whole(read(module, load)?)
+}
+
+/// The memory that a `tt.load` reads.
+fn read(module: &Module, load: OperationId) -> Option<Access> {
+    let operation = module.operation(load);
+    if operation.name != "tt.load" || operation.attributes.get("isVolatile").is_some() {
+        return None;
+    }
     let loaded = *operation.results.first()?;
-    recognizer.tile(Access { pointers, mask, shape, bytes, store: None, loaded: Some(loaded) })
+    let kind = module.type_of(loaded);
+    let bytes = element_bytes(kind.element())?;
+    let shape = <[u64; 2]>::try_from(kind.known_shape()?).ok()?;
+    let (pointers, mask) = (*operation.operands.first()?, operation.operands.get(1).copied());
+    Some(Access { pointers, mask, shape, bytes, store: None, loaded: Some(loaded) })
 }
 
 /// The tile of a matrix that a `tt.store` outside of loops writes; `None` where that is not proved.
@@ -176,6 +191,41 @@ impl Recognizer<'_> {
         })
     }
 
+    /// The same without bounds.
+    fn whole(&self, Access { pointers, mask, shape, bytes, .. }: Access) -> Option<WholeTile> {
+        let along = [Some(0), Some(1)];
+        let (base, offset) = self.reader.pointer(pointers, &along)?;
+        let mut positive = match mask {
+            Some(mask) => self.reader.conditions(mask, &along)?,
+            None => Vec::new(),
+        };
+        positive.extend(self.reader.take_assumed());
+        positive.extend(self.reader.take_wraps().into_iter().map(|wrap| wrap.before_end));
+        let wide = self.reader.take_widened();
+        if !self.is_multiple_of_16(base) || self.is_written(base, None) || !positive.iter().all(is_plain_in_indices) {
+            return None;
+        }
+        let everywhere = Bound { extent: Amount::Constant(ENDLESS), start: None };
+        [false, true].into_iter().find_map(|transposed| {
+            let order = if transposed { [1, 0] } else { [0, 1] };
+            let [row, column] = order;
+            if shape[column].checked_mul(bytes)? % GRANULE != 0 {
+                return None;
+            }
+            let stride = stride(&offset, row).filter(|stride| self.is_aligned(*stride, bytes))?;
+            let rest = offset.minus(&offset_of(&[Polynomial::default(), Polynomial::default()], stride, order)?)?;
+            let is_index = |symbol: &Symbol| matches!(symbol, Symbol::Index(_));
+            if rest.terms().any(|(product, _)| product.iter().any(is_index)) {
+                return None;
+            }
+            let place = self.place(&rest, [&everywhere, &everywhere], stride, bytes)?;
+            let (batches, batch) = place.batches.into_iter().unzip();
+            let matrix = Matrix { base, batches, extents: [everywhere.extent, everywhere.extent], stride };
+            let tile = MatrixTile { matrix, batch, tile_origin: place.origin, transposed, natural: Vec::new() };
+            Some(WholeTile { tile, positive: positive.clone(), wide })
+        })
+    }
+
     /// Where a tile begins that lies `rest` elements after the base: bounds of its rows and columns say what they can, and
     /// what is left counts rows, matrices or columns.
     fn place(&self, rest: &Polynomial, bounds: [&Bound; 2], stride: Amount, bytes: u64) -> Option<Place> {
@@ -236,6 +286,12 @@ impl Recognizer<'_> {
         let aligned = elements.checked_mul(bytes).is_some_and(|bytes| bytes % GRANULE == 0);
         (!is_column && aligned).then(|| (Amount::Constant(elements), Polynomial::product(product.to_vec(), 1)))
     }
+}
+
+/// Whether an element's indices are only added to what a number is, each as often as a constant says.
+fn is_plain_in_indices(number: &Polynomial) -> bool {
+    let is_index = |symbol: &Symbol| matches!(symbol, Symbol::Index(_));
+    number.terms().all(|(product, _)| product.len() == 1 || !product.iter().any(is_index))
 }
 
 /// Where a tile begins.

@@ -45,6 +45,17 @@ pub struct MatrixTile {
     pub natural: Vec<LaunchNumber>,
 }
 
+/// The tile of a matrix without an end that a load through pointers reads where all of it is to be read: in most iterations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WholeTile {
+    /// The tile; it is this one only where its coordinates are not negative.
+    pub tile: MatrixTile,
+    /// Numbers, of the element's indices too, all of which are positive for an element that is to be read.
+    pub positive: Vec<Polynomial>,
+    /// Scalars have more than 32 bits.
+    pub wide: bool,
+}
+
 /// A number that is known when the kernel is launched.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LaunchNumber {

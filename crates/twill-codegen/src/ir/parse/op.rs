@@ -144,10 +144,21 @@ impl Reader<'_> {
                 let (pointers, mask) = (self.expression()?, self.optional("mask")?);
                 self.expect_word("elements")?;
                 let elements = self.number()?;
+                let whole = match self.accept_word("whole") {
+                    true => {
+                        self.expect_word("if")?;
+                        let condition = self.expression()?;
+                        let descriptor = DescriptorId(self.name(NameKind::Descriptor)?);
+                        let coordinates = self.list(Self::expression)?;
+                        Some(Box::new(WholeCopy { condition, descriptor, coordinates }))
+                    }
+                    false => None,
+                };
                 self.expect_word("to")?;
                 let to = self.slot()?;
                 self.expect_word("full")?;
-                Op::CpAsync { pointers, mask, elements, to, full: BarrierId(self.name(NameKind::Barrier)?) }
+                let full = BarrierId(self.name(NameKind::Barrier)?);
+                Op::CpAsync { pointers, mask, elements, whole, to, full }
             }
             "local_store" => {
                 let value = self.expression()?;

@@ -33,10 +33,14 @@ impl Text<'_> {
                 let (descriptor, at) = (self.descriptor(*descriptor), self.expressions(coordinates));
                 format!("tma_load {descriptor} [{at}] to {} full {}", self.slot(to), self.barrier(*full))
             }
-            Op::CpAsync { pointers, mask, elements, to, full } => {
+            Op::CpAsync { pointers, mask, elements, whole, to, full } => {
                 let (pointers, mask) = (self.expression(pointers), self.mask(mask.as_ref()));
+                let whole = whole.as_ref().map_or_else(String::new, |whole| {
+                    let (descriptor, at) = (self.descriptor(whole.descriptor), self.expressions(&whole.coordinates));
+                    format!(" whole if {} {descriptor} [{at}]", self.expression(&whole.condition))
+                });
                 format!(
-                    "cp_async {pointers}{mask} elements {elements} to {} full {}",
+                    "cp_async {pointers}{mask} elements {elements}{whole} to {} full {}",
                     self.slot(to),
                     self.barrier(*full)
                 )

@@ -2,7 +2,7 @@
 
 use crate::builder::group::shifted;
 use crate::error::Error;
-use crate::ir::{Expression, ExpressionKind, Form, Slot, VariableId};
+use crate::ir::{WholeCopy, Expression, ExpressionKind, Form, Slot, VariableId};
 use crate::ir::{Moment, Op, Region};
 use crate::passes::loops::LoopBuilder;
 use crate::passes::steps::program::{Barrier, BufferId as LoopBufferId, BufferKind, Iteration};
@@ -241,7 +241,8 @@ impl LoopBuilder<'_, '_> {
                 let to = Slot { transposed: false, ..to };
                 if !is_through_registers {
                     let (pointers, mask) = self.addresses(operation, lie, region, program, at)?;
-                    self.reader.group.act(Op::CpAsync { pointers, mask, elements, to, full });
+                    let whole = self.whole_copy(id, &to, is_turned, region, program, at)?;
+                    self.reader.group.act(Op::CpAsync { pointers, mask, elements, whole, to, full });
                     return Ok(());
                 }
                 let element = operation.results.first().map_or(Type::Integer(32), |r| self.reader.lowering.element(*r));
@@ -262,6 +263,31 @@ impl LoopBuilder<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// What copies a tile in one instruction where it is whole.
+    fn whole_copy(
+        &mut self,
+        id: OperationId,
+        to: &Slot,
+        is_turned: bool,
+        region: &Region,
+        program: Option<u32>,
+        at: Option<(usize, Iteration)>,
+    ) -> Result<Option<Box<WholeCopy>>, Error> {
+        let tiles = self.reader.lowering.loops[self.index].tiles;
+        let buffer = &self.reader.lowering.program.buffers[to.buffer.index()];
+        let bytes = buffer.bytes() / u64::from(buffer.slots.max(1));
+        let pays = self.reader.lowering.options.whole_tiles && !buffer.plain && bytes >= LEAST_WHOLE;
+        let Some(whole) = tiles.whole_tile(id).filter(|whole| pays && whole.tile.transposed == is_turned) else {
+            return Ok(None);
+        };
+        let condition = self.reader.is_whole(id, whole, region, program, at)?;
+        let turned = region.before_transposition(&[1, 0]);
+        let region = if is_turned { &turned } else { region };
+        let coordinates = self.reader.tile_origin(id, &whole.tile, region, program, at)?;
+        let descriptor = self.reader.lowering.matrix_descriptor(&whole.tile, &region.extents);
+        Ok(Some(Box::new(WholeCopy { condition, descriptor, coordinates })))
     }
 
     fn pointers_and_mask(
@@ -358,6 +384,9 @@ impl LoopBuilder<'_, '_> {
 
 /// Elements that a copy through registers holds at a time: of 128 threads, each has 32, with a pointer of two registers for each.
 pub(crate) const COPIED_ELEMENTS: u64 = 4096;
+
+/// Bytes of a tile, at least, that TMA copies where it is whole: of less, threads copy as fast.
+const LEAST_WHOLE: u64 = 2048;
 
 /// Least rows of a piece: a multiple of what a swizzle of shared memory repeats after.
 const COPIED_ROWS: u64 = 8;
