@@ -3,8 +3,7 @@
 use twill_codegen::ir::{Syntax, TileOrder, WarpProgram};
 
 /// How formulas are written.
-pub(super) const SYNTAX: Syntax =
-    Syntax { division: "/", minimum: "minimum", maximum: "maximum", and: "&&", or: "||" };
+pub(super) const SYNTAX: Syntax = Syntax { division: "/", minimum: "minimum", maximum: "maximum", and: "&&", or: "||" };
 
 /// From a tile's number to the program that it is.
 pub(super) fn order(kernel: &WarpProgram) -> String {

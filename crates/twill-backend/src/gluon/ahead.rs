@@ -4,7 +4,9 @@
 //! it. `rows % M` takes some 25 instructions an element, more than all else that a warp does for a copy.
 
 use std::collections::HashSet;
-use twill_codegen::ir::{Elementwise, Expression, ExpressionKind, Group, IterationNumber, Node, Op, VariableId, any, visit};
+use twill_codegen::ir::{
+    Elementwise, Expression, ExpressionKind, Group, IterationNumber, Node, Op, VariableId, any, visit,
+};
 
 /// Lines that go ahead of a loop while its body is written.
 pub(super) struct Ahead {

@@ -46,8 +46,24 @@ impl<'a> Printer<'a> {
             false => of_other_variables(group, Reach::Tiles, &super::dot::results(group)),
         };
         let inlined = if in_order { HashMap::new() } else { inlined(group, &layouts) };
-        let names = Names { kernel, group, layouts, inlined, in_order, used: RefCell::new(BTreeSet::new()), ahead: RefCell::new(None) };
-        Printer { kernel, group, names, out: String::new(), functions: Vec::new(), is_short_of_registers: false, lines_ahead: 0 }
+        let names = Names {
+            kernel,
+            group,
+            layouts,
+            inlined,
+            in_order,
+            used: RefCell::new(BTreeSet::new()),
+            ahead: RefCell::new(None),
+        };
+        Printer {
+            kernel,
+            group,
+            names,
+            out: String::new(),
+            functions: Vec::new(),
+            is_short_of_registers: false,
+            lines_ahead: 0,
+        }
     }
 
     /// The group's function.
@@ -355,21 +371,20 @@ impl<'a> Printer<'a> {
                 let (contiguous, aligned) = (along(*elements), along(bytes));
                 let slot = self.names.slot(to);
                 let copied = format!(
-                    "cp_async({slot}, gl.max_contiguous(gl.multiple_of({pointers}, {aligned}), {contiguous}){mask})\nasync_copy.mbarrier_arrive(bars.index({barrier}), increment_count=False)"
+                    "cp_async({slot}, gl.max_contiguous(gl.multiple_of({pointers}, {aligned}), {contiguous}){mask})"
                 );
+                let arrival = format!("async_copy.mbarrier_arrive(bars.index({barrier}), increment_count=False)");
                 match whole {
-                    None => copied,
+                    None => format!("{copied}\n{arrival}"),
                     Some(whole) => {
                         let buffer = &self.kernel.buffers[to.buffer.index()];
-                        let bytes = buffer.bytes() / u64::from(buffer.slots.max(1));
+                        let bytes = buffer.bytes() / u64::from(buffer.slots.max(1)) / u64::from(self.group.warps);
                         let descriptor = &self.kernel.descriptors[whole.descriptor.index()].name;
-                        // As many arrivals as there are threads, which copy otherwise.
+                        // Only where it is known where barriers are can bytes be expected without an arrival.
                         format!(
-                            "if {}:\n    mbarrier.arrive(bars.index({barrier}), count={})\n    mbarrier.expect(bars.index({barrier}), {bytes})\n    async_load({descriptor}, [{}], bars.index({barrier}), {slot})\nelse:\n    {}",
+                            "if ({}) & (BARRIERS_AT >= 0):\n    mbarrier_expect_from_warps(base, {barrier}, {bytes})\n    async_load({descriptor}, [{}], bars.index({barrier}), {slot})\nelse:\n    {copied}\n{arrival}",
                             self.names.scalar(&whole.condition),
-                            32 * self.group.warps - 1,
                             self.joined(&whole.coordinates),
-                            copied.replace('\n', "\n    ")
                         )
                     }
                 }

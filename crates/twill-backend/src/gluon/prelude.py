@@ -48,6 +48,22 @@ def mbarrier_arrive(bars, base, index, BARRIERS_AT: gl.constexpr):
         )
 
 
+@gluon.constexpr_function
+def _expect_ptx():
+    return (
+        "{ .reg .pred p; bar.warp.sync 0xffffffff; elect.sync _|p, 0xffffffff; "
+        "@p mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [$1], $2; mov.u32 $0, 0; }"
+    )
+
+
+@gluon.jit
+def mbarrier_expect_from_warps(base, index, bytes):
+    """Expect bytes at a barrier for each warp of the group, without an arrival: all its threads arrive later."""
+    gl.inline_asm_elementwise(
+        _expect_ptx(), "=r,r,r", [base + index * 8, bytes], dtype=gl.int32, is_pure=False, pack=1
+    )
+
+
 @gluon.jit
 def next_slot(slot, SLOTS: gl.constexpr):
     """The slot after this one."""

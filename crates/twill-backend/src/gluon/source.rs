@@ -273,8 +273,7 @@ fn list(values: &[u64]) -> String {
 }
 
 /// How formulas are written.
-const SYNTAX: Syntax =
-    Syntax { division: "//", minimum: "gl.minimum", maximum: "gl.maximum", and: "and", or: "or" };
+const SYNTAX: Syntax = Syntax { division: "//", minimum: "gl.minimum", maximum: "gl.maximum", and: "and", or: "or" };
 
 /// The tile scheduler: from a tile's number to the program that it is, and the tiles of a CTA.
 fn tile_order(kernel: &WarpProgram) -> String {

@@ -2,8 +2,8 @@
 
 use crate::builder::reader::{LoopScope, Reader};
 use crate::error::Error;
-use crate::ir::{Elementwise, IntegerPredicate};
 use crate::ir::Region;
+use crate::ir::{Elementwise, IntegerPredicate};
 use crate::ir::{Expression, ExpressionKind, IterationNumber};
 use twill_triton::kernel::{MatrixTile, Polynomial, Symbol, WholeTile};
 use twill_triton::mlir::{OperationId, Type};
@@ -91,7 +91,9 @@ impl Reader<'_, '_> {
             if whole.wide {
                 compare(IntegerPredicate::Slt, &number, MOST_COORDINATE);
             }
-            compare(IntegerPredicate::Sge, &number, 0);
+            if !whole.is_natural {
+                compare(IntegerPredicate::Sge, &number, 0);
+            }
         }
         let both = |a: Expression, b: Expression| Expression::apply(Elementwise::AndI, vec![a, b]);
         let always = Expression { element: Type::Integer(1), ..Expression::integer(1) };

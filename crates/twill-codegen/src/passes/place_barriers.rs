@@ -64,8 +64,8 @@ fn guard(builder: &mut KernelBuilder<'_>, index: usize, id: StepsBufferId) {
 fn arrival(builder: &KernelBuilder<'_>, index: usize, id: StepsBufferId, op: OpId) -> Arrival {
     let facts = &builder.loops[index];
     let warps = builder.warps(facts.group(op));
-    let by_unit = builder.is_issuer(facts.group(op))
-        || signalled_by_unit(&facts.program.warps, op, id) && !facts.is_load(op);
+    let by_unit =
+        builder.is_issuer(facts.group(op)) || signalled_by_unit(&facts.program.warps, op, id) && !facts.is_load(op);
     if is_tma(facts, op) || by_unit {
         Arrival::Unit
     } else if facts.is_load(op)

@@ -66,7 +66,8 @@ pub(crate) fn options(
         persistent,
         order,
         ring_depth: requested.ring_depth.unwrap_or(3),
-        shared_barriers: std::env::var("TWILL_NOSHARE").is_err() && requested.cluster <= 1,
+        // Half a multicast tile has a barrier in each CTA.
+        shared_barriers: requested.cluster <= 1,
         handoff_depth: requested.handoff_depth.unwrap_or(2),
         mma_batches,
         // In Gluon the registers spill: 2 % slower.
@@ -85,7 +86,8 @@ pub(crate) fn options(
         wave_sync: requested.wave_sync,
         // In CUDA C++ there is none yet: threads multiply by mma.sync.
         tf32: requested.language == Language::Gluon && !in_tensor_memory,
-        whole_tiles: requested.language == Language::Gluon && !in_tensor_memory && std::env::var("TWILL_NOWHOLE").is_err(),
+        // In CUDA C++ there is none yet: threads copy.
+        whole_tiles: requested.language == Language::Gluon && !in_tensor_memory,
         shared_bytes: requested.shared_bytes.unwrap_or(source.machine.resources().shared_memory.0),
         tensor_columns: in_tensor_memory.then(|| source.machine.resources().tensor_memory.0),
         // One program shares its CTA with none.

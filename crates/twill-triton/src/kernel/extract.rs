@@ -134,13 +134,13 @@ fn is_tile_operation(module: &Module, facts: &Facts, needed: &[bool], id: Operat
     }
 }
 
-/// Scalars and single rows or columns of integers that depend on no tile: compilers compute them where they are used.
+/// Scalars and single rows or columns that depend on no tile, such as indices and what masks add to a row of scores: every group
+/// computes them where it uses them.
 fn is_index_arithmetic(module: &Module, facts: &Facts, operation: &Operation) -> bool {
     operation.results.iter().all(|value| {
         let kind = module.type_of(*value);
         let is_vector = kind.known_shape().unwrap_or_default().iter().filter(|extent| **extent > 1).count() <= 1;
-        let is_integer = Element::of(kind).is_some_and(Element::is_integer);
-        !facts.is_from_tiles(*value) && (!kind.is_tensor() || is_vector && is_integer)
+        !facts.is_from_tiles(*value) && (!kind.is_tensor() || is_vector)
     })
 }
 

@@ -31,7 +31,7 @@ use crate::mlir::{Definition, ForLoop, Module, OperationId, Type, ValueId};
 
 use crate::operations::{Memory, memory};
 use crate::polynomial::{Polynomial, Symbol};
-use crate::tile::{Amount, ENDLESS, Matrix, MatrixTile, WholeTile};
+use crate::tile::{Amount, ENDLESS, LaunchNumber, Matrix, MatrixTile, WholeTile};
 
 use super::affine::Reader;
 use super::natural::Natural;
@@ -219,10 +219,22 @@ impl Recognizer<'_> {
                 return None;
             }
             let place = self.place(&rest, [&everywhere, &everywhere], stride, bytes)?;
+            let starts = || place.batches.iter().map(|batch| &batch.1).chain(&place.origin);
+            let natural: Option<Natural> =
+                starts().map(|start| self.natural_if(start)).try_fold(Natural::new(), |mut all, natural| {
+                    all.extend(natural?);
+                    Some(all)
+                });
+            // What only a launch's arguments could make negative is for the launcher to look at.
+            let is_argument = |number: &LaunchNumber| matches!(number, LaunchNumber::Argument(_));
+            let natural = natural.filter(|natural| natural.iter().all(is_argument));
             let (batches, batch) = place.batches.into_iter().unzip();
             let matrix = Matrix { base, batches, extents: [everywhere.extent, everywhere.extent], stride };
-            let tile = MatrixTile { matrix, batch, tile_origin: place.origin, transposed, natural: Vec::new() };
-            Some(WholeTile { tile, positive: positive.clone(), wide })
+            let is_natural = natural.is_some();
+            let natural = natural.into_iter().flatten().collect();
+            let tile = MatrixTile { matrix, batch, tile_origin: place.origin, transposed, natural };
+            let positive = positive.iter().filter(|number| !self.is_positive(number)).cloned().collect();
+            Some(WholeTile { tile, positive, is_natural, wide })
         })
     }
 
@@ -424,6 +436,17 @@ impl Recognizer<'_> {
             }
         }
         Some(natural)
+    }
+
+    /// Returns whether a number is positive in any launch.
+    fn is_positive(&self, number: &Polynomial) -> bool {
+        let is_natural = |symbol: &Symbol| match symbol {
+            Symbol::Scalar(value) => self.reader.natural_if(*value).is_some_and(|natural| natural.is_empty()),
+            Symbol::Iteration | Symbol::Index(_) => true,
+        };
+        let mut terms = number.terms();
+        number.coefficient(&[]) > 0
+            && terms.all(|(product, coefficient)| coefficient > 0 && product.iter().all(is_natural))
     }
 
     /// Returns whether a number is of 32 bits whatever the arguments, if it is not negative.

@@ -50,6 +50,8 @@ pub struct MatrixTile {
 pub struct WholeTile {
     /// The tile; it is this one only where its coordinates are not negative.
     pub tile: MatrixTile,
+    /// They are not, whatever the memory.
+    pub is_natural: bool,
     /// Numbers, of the element's indices too, all of which are positive for an element that is to be read.
     pub positive: Vec<Polynomial>,
     /// Scalars have more than 32 bits.
