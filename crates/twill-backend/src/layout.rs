@@ -114,6 +114,13 @@ pub(crate) fn of_other_variables(group: &Group, reach: Reach, chosen: &[Option<L
                 if let Op::Let { to, value } = op {
                     let wanted = layouts[to.index()].clone();
                     from_use(value, wanted.as_ref(), &mut layouts);
+                    if let ExpressionKind::Variable(from) = value.kind
+                        && matches!(wanted, Some(Layout::LeftOperand { .. }))
+                        && reach == Reach::Tiles
+                    {
+                        // Computed as the tensor core reads it, it is exchanged between no threads.
+                        layouts[from.index()].get_or_insert_with(|| wanted.clone().unwrap_or(Layout::accumulator(8)));
+                    }
                     if reach == Reach::Slices
                         && let Some(wanted) = wanted.or_else(|| infer(value, &layouts))
                     {

@@ -57,9 +57,28 @@ impl LoopBuilder<'_, '_> {
             Node::Op(Op::Let { to, value }, Note::default())
         }));
         // Results are in flight before an iteration where they are after it; what an iteration makes anew is nothing before.
-        let before_it = in_flight(&nodes);
-        let results = in_flight(&body).into_iter().filter(|(v, is)| *is && before_it.get(v) == Some(&false));
-        nodes.extend(results.map(|(v, _)| Node::Op(Op::WgmmaInit(v), Note::default())));
+        let before_it = in_flight(&BTreeMap::new(), &nodes);
+        // What is renamed from iteration to iteration is in flight some iterations later.
+        let mut after = in_flight(&before_it, &body);
+        for _ in 0..after.len() {
+            let later = in_flight(&after, &body);
+            if later == after {
+                break;
+            }
+            after = later;
+        }
+        for (to, is) in after {
+            match (before_it.get(&to), is) {
+                (Some(false), true) => nodes.push(Node::Op(Op::WgmmaInit(to), Note::default())),
+                // Who is renamed first in every iteration is read by nobody before.
+                (Some(true), false) if is_made_first(&body, to) => {
+                    let variable = &self.reader.group.variables[to.index()];
+                    let value = Expression::zeros(&variable.shape, &variable.element);
+                    nodes.push(Node::Op(Op::Let { to, value }, Note::default()));
+                }
+                _ => {}
+            }
+        }
         nodes.push(Node::PipelinedLoop { index: self.index, first: warp.first, body });
         self.renumber(|it| match it {
             Iteration::Current(n) => Iteration::End(n),
@@ -105,9 +124,9 @@ impl LoopBuilder<'_, '_> {
     }
 }
 
-/// By variable, whether it is the result of an MMA that may run after these operations; of those that they change.
-fn in_flight(nodes: &[Node]) -> BTreeMap<VariableId, bool> {
-    let mut states = BTreeMap::new();
+/// By variable, whether it is the result of an MMA that may run after these operations, given what was so before.
+fn in_flight(before: &BTreeMap<VariableId, bool>, nodes: &[Node]) -> BTreeMap<VariableId, bool> {
+    let mut states = before.clone();
     visit(nodes, &mut |op| match op {
         Op::Wgmma { to, .. } | Op::WgmmaInit(to) => {
             states.insert(*to, true);
@@ -126,6 +145,27 @@ fn in_flight(nodes: &[Node]) -> BTreeMap<VariableId, bool> {
         _ => {}
     });
     states
+}
+
+/// Whether a name is given to another value before anything is computed.
+fn is_made_first(nodes: &[Node], variable: VariableId) -> bool {
+    let made = |node: &Node| match node {
+        Node::Op(Op::Copy { to, .. }, _) if *to == variable => Some(true),
+        Node::Op(Op::Copy { from, .. }, _) => (*from == variable).then_some(false),
+        Node::Op(
+            Op::MbarrierWait { .. }
+            | Op::MbarrierArrive { .. }
+            | Op::CopyCursor { .. }
+            | Op::AdvanceCursor(_)
+            | Op::NamedBarrierSync(_)
+            | Op::NamedBarrierArrive(_)
+            | Op::FenceProxyAsync
+            | Op::Timestamp(_),
+            _,
+        ) => None,
+        _ => Some(false),
+    };
+    nodes.iter().find_map(made) == Some(true)
 }
 
 /// Whether any of these operations makes a variable, or renames another to it.
