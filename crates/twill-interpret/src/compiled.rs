@@ -123,6 +123,8 @@ impl Compiled {
             handoff_depth: way.handoff_depth,
             mma_batches: way.mma_batches,
             early_reads: way.mma_batches,
+            shared_barriers: true,
+            whole_tiles: true,
             operands_in_registers: way.pingpong,
             cluster: false,
             wave_sync: false,
