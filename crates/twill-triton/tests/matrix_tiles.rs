@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
-use twill_triton::kernel::{Amount, MatrixTile, Symbol};
+use twill_triton::kernel::{Amount, LaunchNumber, MatrixTile, Symbol};
 use twill_triton::{Kernel, read};
 
 /// examples/gemm_pointers.ttir without locations, with texts replaced that must be in it.
@@ -296,13 +296,50 @@ fn a_tile_may_be_read_transposed() {
     assert_eq!(recognized(&TRANSPOSED), [false, true], "pointers that go on along the columns");
 }
 
+/// A number of the launch as a reader knows it.
+fn said(kernel: &Kernel, number: &LaunchNumber) -> String {
+    match number {
+        LaunchNumber::Argument(value) => kernel.module().value(*value).name.clone(),
+        LaunchNumber::Constant(number) => number.to_string(),
+        LaunchNumber::Programs(axis) => format!("programs_{axis}"),
+        LaunchNumber::Of(operator, a, b) => {
+            format!("{operator:?}({}, {})", said(kernel, a), said(kernel, b)).to_lowercase()
+        }
+    }
+}
+
+#[test]
+fn what_is_subtracted_from_must_leave_something_in_every_program() {
+    // Programs in groups of 8 rows of tiles, as `tl.swizzle2d` has them: the column is a quotient by what is left of the rows.
+    let grouped = "%c127 = arith.constant 127 : i32
+        %c8 = arith.constant 8 : i32
+        %more = arith.addi %N, %c127 : i32
+        %count = arith.divsi %more, %c128_i32 : i32
+        %first = arith.divsi %rows, %c8 : i32
+        %left = arith.subi %count, %first : i32
+        %size = arith.minsi %left, %c8 : i32
+        %which = arith.divsi %rows, %size : i32
+        %rows_2 = arith.muli %which, %c128_i32 :";
+    let kernel = gemm(&[(ROWS, grouped)]);
+    let [a, _] = tiles(&kernel);
+    let natural = &a.expect("it is a tile if the grid is no larger than the matrix").natural;
+    let all: Vec<String> = natural.iter().map(|number| said(&kernel, number)).collect();
+    assert!(all.contains(&"N".to_owned()), "{all:?}");
+    let left = all.iter().find(|one| one.starts_with("minus")).unwrap_or_else(|| panic!("{all:?}"));
+    assert!(left.contains("programs_") && left.contains("over"), "{left}");
+    // Of what both ends vary with the program, nothing can be said beforehand.
+    let both = grouped.replace("arith.subi %count, %first", "arith.subi %rows, %first");
+    let kernel = gemm(&[(ROWS, &both)]);
+    assert!(tiles(&kernel)[0].is_none());
+}
+
 #[test]
 fn arguments_in_coordinates_must_not_be_negative() {
     let natural = |to: &str| {
         let kernel = gemm(&[(ROWS, to)]);
         let names = tiles(&kernel).map(|tile| {
             let natural = &tile.unwrap().natural;
-            natural.iter().map(|v| kernel.module().value(*v).name.clone()).collect::<Vec<_>>().join(" ")
+            natural.iter().map(|number| said(&kernel, number)).collect::<Vec<_>>().join(" ")
         });
         names.join(", ")
     };

@@ -74,9 +74,10 @@ impl<'m> Naturals<'m> {
                 Some(each?.into_iter().flatten().collect())
             }
             ("arith.subi", [a, b]) => {
-                // Of two numbers that vary together, least and greatest say too little.
+                // Of two numbers that vary together, least and greatest say too little; and a difference of arguments may well
+                // be negative in a launch that is right.
                 let (a, b) = (self.range(*a, depth)?, self.range(*b, depth)?);
-                let difference = a.is_exact().then(|| a.least.minus(&b.most))?;
+                let difference = (a.is_exact() && !b.is_exact()).then(|| a.least.minus(&b.most))?;
                 Some(a.natural.into_iter().chain(b.natural).chain([difference]).collect())
             }
             ("arith.remsi", [a, _]) => self.natural(*a, depth),
