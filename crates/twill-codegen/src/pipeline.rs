@@ -68,6 +68,13 @@ pub fn lower_observed(
     options: &Options,
     after: &mut dyn FnMut(&Pass, &WarpProgram),
 ) -> Result<WarpProgram, Error> {
+    if options.shared_barriers
+        && let Ok(program) = lower_with_fallbacks(kernel, loops, options, after)
+        && check(program.clone()).is_ok()
+    {
+        return Ok(program);
+    }
+    let options = &without_shared_barriers(options);
     let program = lower_with_fallbacks(kernel, loops, options, after)?;
     if has_pingpong(&program) && matches!(check(program.clone()), Err(Error::Protocol { .. })) {
         return lower_with_fallbacks(kernel, loops, &without_pingpong(options), after);
@@ -81,6 +88,13 @@ pub fn lower_observed(
 /// As [`lower`] and [`check`].
 pub fn lower_checked(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) -> Result<Checked, Error> {
     let lower = |options: &Options| lower_with_fallbacks(kernel, loops, options, &mut |_, _| {});
+    // Loads that share barriers start together: not all rings, and not all orders of iterations, allow for that.
+    if options.shared_barriers
+        && let Ok(checked) = lower(options).and_then(check)
+    {
+        return Ok(checked);
+    }
+    let options = &without_shared_barriers(options);
     let program = lower(options)?;
     let has_pingpong = has_pingpong(&program);
     match check(program) {
@@ -93,6 +107,10 @@ pub fn lower_checked(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Opt
 /// deadlock.
 fn has_pingpong(program: &WarpProgram) -> bool {
     !program.named_barriers.is_empty()
+}
+
+fn without_shared_barriers(options: &Options) -> Options {
+    Options { shared_barriers: false, ..options.clone() }
 }
 
 fn without_pingpong(options: &Options) -> Options {

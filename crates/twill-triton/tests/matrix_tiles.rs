@@ -232,8 +232,12 @@ fn what_is_selected_under_the_mask_is_what_the_mask_says() {
     assert_eq!(chosen("%in_m_early"), Some((vec!["M".into(), "K".into()], Vec::new())));
     let other = early.replace("%M", "%N");
     assert_eq!(described(&[(before, &format!("{other}{}", select("%in_m_early")))]), None, "another condition");
-    let unmasked = described(&[(before, &format!("{early}{}", select("%in_m_early"))), (LOAD, "tt.load %a_ptrs_34 :")]);
-    assert_eq!(unmasked, None, "elements that the mask does not leave out");
+    let early = format!("{early}{}", select("%in_m_early"));
+    let unmasked = [(before, early.as_str()), (LOAD, "tt.load %a_ptrs_34 :")];
+    let rows = Some((vec!["M".into(), ENDLESS.into()], Vec::new()));
+    assert_eq!(described(&unmasked), rows, "elements that the store's mask leaves out");
+    let written = [unmasked.as_slice(), &[(STORE, "tt.store %c_ptrs_33, %3 :")]].concat();
+    assert_eq!(described(&written), None, "elements that nothing leaves out");
 }
 
 #[test]

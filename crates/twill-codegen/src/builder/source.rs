@@ -70,7 +70,8 @@ impl<'a> LoopFacts<'a> {
         let reordering = ReorderingOptions {
             mma_batches: options.mma_batches,
             ring_depth: options.ring_depth,
-            shared_barriers: options.shared_barriers,
+            // Half a multicast tile arrives in each CTA.
+            shared_barriers: options.shared_barriers && !options.cluster,
         };
         let mut facts = LoopFacts {
             parts,

@@ -83,7 +83,7 @@ impl Scheduled {
             // Not with all rings: a group that keeps a slot while it waits for another may wait for ever.
             mma_batches: false,
             early_reads: false,
-            shared_barriers: true,
+            shared_barriers: false,
             whole_tiles: true,
             operands_in_registers: pingpong,
             pingpong,

@@ -66,8 +66,8 @@ pub(crate) fn options(
         persistent,
         order,
         ring_depth: requested.ring_depth.unwrap_or(3),
-        // Half a multicast tile has a barrier in each CTA.
-        shared_barriers: requested.cluster <= 1,
+        // In CUDA vectors are read early instead, after waits of their own.
+        shared_barriers: requested.language == Language::Gluon,
         handoff_depth: requested.handoff_depth.unwrap_or(2),
         mma_batches,
         // In Gluon the registers spill: 2 % slower.

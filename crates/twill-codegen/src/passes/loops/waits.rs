@@ -43,6 +43,11 @@ impl LoopBuilder<'_, '_> {
         }
         if let Barrier::Full { value, .. } = barrier {
             self.stamp_completed(value, iteration);
+            let buffers = &self.reader.lowering.loops[self.index].program.buffers;
+            let guarded = buffers.iter().filter(|other| other.guarded_by == Some(buffer));
+            for op in guarded.map(|other| other.values[0].op).collect::<Vec<_>>() {
+                self.stamp_completed(op, iteration);
+            }
         }
         if self.copied_by_threads(buffer) {
             self.fence_what_was_copied();
