@@ -406,6 +406,7 @@ VARIANTS = [
     pointers("looked_up", scalars=("n", "stride"), BLOCK=128),
     pointers("rounded", BLOCK=64),
     pointers("several", BLOCK=64),
+    pointers("bounded", BLOCK=64),
 ]
 
 

@@ -224,15 +224,20 @@ class Calls(Launches):
         self.assertEqual(len(self.launched), 2)
         self.assertEqual([arguments[0].base.data_ptr() for _, arguments, _ in self.launched], [1 << 20] * 2)
 
-    def test_a_matrix_behind_a_pointer(self):
+    def of_matrix(self, block):
+        """A kernel with a pointer to a matrix."""
         kernel = self.kernel()
         kernel._parameters = [
-            dict(name="p", kind="pointer", element="fp16", divisible_by_16=True, blocks=[BLOCK]),
+            dict(name="p", kind="pointer", element="fp16", divisible_by_16=True, blocks=[block]),
             *(dict(name=name, kind="scalar", element="i32") for name in ("M", "K", "stride", "first")),
         ]
         kernel._readers = launch.Readers(kernel._parameters)
         kernel._kernel = {**kernel._kernel, "arguments": ["p_64x64", "p", "M", "K", "stride", "programs_x"]}
         kernel._layouts = {"p_64x64": kernel._layouts["a_desc_64x64"]}
+        return kernel
+
+    def test_a_matrix_behind_a_pointer(self):
+        kernel = self.of_matrix(BLOCK)
         # The tensor's own shape says nothing: the kernel's addresses are made of the numbers.
         tensor = Tensor([1 << 20], strides=[1], address=1 << 20)
         kernel(tensor, 100, 72, 80, 0, grid=1)
@@ -254,6 +259,19 @@ class Calls(Launches):
             kernel(tensor, 100, 72, 84, 0, grid=1)
         with self.assertRaisesRegex(ValueError, "p: first must not be negative, but is -1"):
             kernel(tensor, 100, 72, 80, -1, grid=1)
+
+    def test_what_is_left_of_a_matrix_is_not_negative_in_any_program(self):
+        # Programs in groups of 8: the rows of tiles that the last one has before it.
+        left = ["-", ["/", ["+", "M", 63], 64], ["/", ["-", "programs_x", 1], ["max", 8, "first"]]]
+        kernel = self.of_matrix(dict(BLOCK, not_negative=["first", left]))
+        tensor = Tensor([1 << 20], strides=[1], address=1 << 20)
+        kernel(tensor, 128, 72, 80, 0, grid=24)
+        self.assertEqual(len(self.launched), 1)
+        with self.assertRaisesRegex(
+            ValueError, r"p: \(\(\(M \+ 63\) / 64\) - \(\(programs_x - 1\) / max\(8, first\)\)\) must not be negative, but is -1"
+        ):
+            kernel(tensor, 128, 72, 80, 0, grid=25)
+        kernel(tensor, 128, 72, 80, 9, grid=25)
 
     def test_grids(self):
         for grid, programs in [

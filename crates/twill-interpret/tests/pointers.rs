@@ -100,6 +100,7 @@ fn loops_through_pointers_compute_what_they_say() {
         ("pointers/looked_up", [true, true, true, false]),
         ("pointers/rounded", [true, true, true, false]),
         ("pointers/several", [true, false, true, false]),
+        ("pointers/bounded", [true, false, true, false]),
         ("loops/persistent", [true, false, true, false]),
         ("loops/carrying", [true, false, true, false]),
         ("loops/deep", [true, false, true, false]),
@@ -157,4 +158,27 @@ fn loops_through_pointers_compute_what_they_say() {
             }
         }
     }
+}
+
+#[test]
+fn tiles_between_unknown_bounds_are_copied_in_one_where_they_are_whole() {
+    let way = Way {
+        persistent: false,
+        order: TileOrder::Linear,
+        ring_depth: 3,
+        handoff_depth: 1,
+        pingpong: false,
+        mma_batches: false,
+        shares: GroupShares::default(),
+    };
+    let wholes = |boxes: bool| {
+        let (program, _) = program("pointers/bounded", boxes, way);
+        let mut wholes = 0;
+        for group in &program.groups {
+            visit(&group.body, &mut |op| wholes += usize::from(matches!(op, Op::CpAsync { whole: Some(_), .. })));
+        }
+        wholes
+    };
+    assert!(wholes(true) > 0);
+    assert_eq!(wholes(false), 0, "pointers that are no multiples of 16 bytes");
 }
