@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::{Error, OperationLocation};
-use crate::mlir::{FloatKind, ForLoop, Module, Operation, OperationId, ValueId};
+use crate::mlir::{Definition, FloatKind, ForLoop, Module, Operation, OperationId, ValueId};
 use crate::tile::{
     self, Element, Operand, Origin, Role, Split, TileId, TileLoop, TileOpKind, TileOperation, Transfer, elementwise,
 };
@@ -135,13 +135,34 @@ fn is_tile_operation(module: &Module, facts: &Facts, needed: &[bool], id: Operat
 }
 
 /// Scalars and single rows or columns that depend on no tile, such as indices and what masks add to a row of scores: every group
-/// computes them where it uses them.
+/// computes them where it uses them. Of numbers that are no integers, not those that an iteration has from the one before.
 fn is_index_arithmetic(module: &Module, facts: &Facts, operation: &Operation) -> bool {
     operation.results.iter().all(|value| {
         let kind = module.type_of(*value);
         let is_vector = kind.known_shape().unwrap_or_default().iter().filter(|extent| **extent > 1).count() <= 1;
-        !facts.is_from_tiles(*value) && (!kind.is_tensor() || is_vector)
+        let is_integer = Element::of(kind).is_some_and(Element::is_integer);
+        !facts.is_from_tiles(*value)
+            && (!kind.is_tensor() || is_vector && (is_integer || !is_carried_on(module, operation)))
     })
+}
+
+/// Returns whether what an operation reads is made of something that a loop carries.
+fn is_carried_on(module: &Module, operation: &Operation) -> bool {
+    let mut seen = vec![false; module.value_count()];
+    let mut next: Vec<ValueId> = operation.operands.clone();
+    while let Some(value) = next.pop() {
+        if std::mem::replace(&mut seen[value.index()], true) {
+            continue;
+        }
+        match module.definition(value) {
+            Definition::Result { operation: made, .. } if module.operation(made).block == operation.block => {
+                next.extend(module.walk(made).flat_map(|id| &module.operation(id).operands));
+            }
+            Definition::Argument { block, index } if Some(block) == operation.block && index > 0 => return true,
+            _ => {}
+        }
+    }
+    false
 }
 
 fn touches_tiles(module: &Module, id: OperationId) -> bool {
