@@ -115,11 +115,11 @@ pub(crate) fn of_other_variables(group: &Group, reach: Reach, chosen: &[Option<L
                     let wanted = layouts[to.index()].clone();
                     from_use(value, wanted.as_ref(), &mut layouts);
                     if let ExpressionKind::Variable(from) = value.kind
-                        && matches!(wanted, Some(Layout::LeftOperand { .. }))
+                        && let Some(operand @ Layout::LeftOperand { .. }) = &wanted
                         && reach == Reach::Tiles
                     {
                         // Computed as the tensor core reads it, it is exchanged between no threads.
-                        layouts[from.index()].get_or_insert_with(|| wanted.clone().unwrap_or(Layout::accumulator(8)));
+                        layouts[from.index()].get_or_insert_with(|| operand.clone());
                     }
                     if reach == Reach::Slices
                         && let Some(wanted) = wanted.or_else(|| infer(value, &layouts))

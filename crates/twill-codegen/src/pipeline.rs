@@ -68,7 +68,8 @@ pub fn lower_observed(
     options: &Options,
     after: &mut dyn FnMut(&Pass, &WarpProgram),
 ) -> Result<WarpProgram, Error> {
-    if options.shared_barriers
+    // Loops may have buffers in common, each with others beside them.
+    if let ([_], true) = (loops, options.shared_barriers)
         && let Ok(program) = lower_with_fallbacks(kernel, loops, options, after)
         && check(program.clone()).is_ok()
     {
@@ -89,7 +90,7 @@ pub fn lower_observed(
 pub fn lower_checked(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Options) -> Result<Checked, Error> {
     let lower = |options: &Options| lower_with_fallbacks(kernel, loops, options, &mut |_, _| {});
     // Loads that share barriers start together: not all rings, and not all orders of iterations, allow for that.
-    if options.shared_barriers
+    if let ([_], true) = (loops, options.shared_barriers)
         && let Ok(checked) = lower(options).and_then(check)
     {
         return Ok(checked);

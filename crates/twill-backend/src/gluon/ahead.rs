@@ -1,12 +1,50 @@
 //! What a loop that loads computes ahead of it: quotients and remainders that are the same in every iteration.
 //!
 //! LLVM moves no division out of a loop that waits at barriers: by 0 it may do anything, and the loop's body may not come to
-//! it. `rows % M` takes some 25 instructions an element, more than all else that a warp does for a copy.
+//! it. `rows % M` takes some 25 instructions an element, more than all else that a warp does for a copy. Here what is divided
+//! by 0 is divided by 1, and read by no iteration.
 
 use std::collections::HashSet;
-use twill_codegen::ir::{
-    Elementwise, Expression, ExpressionKind, Group, IterationNumber, Node, Op, VariableId, any, visit,
-};
+use twill_codegen::ir::{Elementwise, Expression, ExpressionKind, Group, IntegerPredicate, IterationNumber, Node, Op};
+use twill_codegen::ir::{VariableId, any, visit};
+use twill_triton::mlir::Type;
+
+/// The same where no divisor is 0.
+pub(super) fn without_zeros(value: &Expression) -> Expression {
+    let mut value = value.clone();
+    let ExpressionKind::Apply { operation, operands } = &mut value.kind else {
+        match &mut value.kind {
+            ExpressionKind::Broadcast(x) | ExpressionKind::ExpandDims(_, x) | ExpressionKind::Transpose(_, x) => {
+                **x = without_zeros(x);
+            }
+            _ => {}
+        }
+        return value;
+    };
+    operands.iter_mut().for_each(|operand| *operand = without_zeros(operand));
+    if divides(operation)
+        && let [_, by] = operands.as_mut_slice()
+        && !is_constant(by)
+    {
+        let number = |n: i128| Expression {
+            kind: ExpressionKind::Broadcast(Box::new(Expression {
+                element: by.element.clone(),
+                ..Expression::integer(n)
+            })),
+            ..by.clone()
+        };
+        let is_zero = Expression::apply(Elementwise::CmpI(IntegerPredicate::Eq), vec![by.clone(), number(0)]);
+        let is_zero = Expression { element: Type::Integer(1), ..is_zero };
+        let kind =
+            ExpressionKind::Apply { operation: Elementwise::Select, operands: vec![is_zero, number(1), by.clone()] };
+        *by = Expression { kind, ..by.clone() };
+    }
+    value
+}
+
+fn divides(operation: &Elementwise) -> bool {
+    matches!(operation, Elementwise::DivSI | Elementwise::RemSI | Elementwise::DivUI | Elementwise::RemUI)
+}
 
 /// Lines that go ahead of a loop while its body is written.
 pub(super) struct Ahead {
@@ -16,13 +54,13 @@ pub(super) struct Ahead {
     made: HashSet<VariableId>,
     /// Names and what they are.
     lines: Vec<(String, String)>,
-    /// Lines of loops before.
-    before: usize,
+    /// Names that mean something else, or are of loops before.
+    taken: HashSet<String>,
 }
 
 impl Ahead {
     /// For the body of a loop; none for groups that compute, whose registers are full.
-    pub fn of(group: &Group, index: usize, body: &[Node], before: usize) -> Option<Ahead> {
+    pub fn of(group: &Group, index: usize, body: &[Node], taken: &HashSet<String>) -> Option<Ahead> {
         let computes = |op: &Op| matches!(op, Op::Wgmma { .. } | Op::Tcgen05Mma(_));
         if any(&group.body, computes) || !any(body, |op| matches!(op, Op::CpAsync { .. } | Op::LocalStore { .. })) {
             return None;
@@ -35,15 +73,13 @@ impl Ahead {
             Op::Opaque { results, .. } => made.extend(results),
             _ => {}
         });
-        Some(Ahead { index, made, lines: Vec::new(), before })
+        Some(Ahead { index, made, lines: Vec::new(), taken: taken.clone() })
     }
 
     /// Whether a tile is a quotient or remainder by what is no constant, and the same in every iteration.
     pub fn takes(&self, value: &Expression) -> bool {
         let ExpressionKind::Apply { operation, operands } = &value.kind else { return false };
-        let divides =
-            matches!(operation, Elementwise::DivSI | Elementwise::RemSI | Elementwise::DivUI | Elementwise::RemUI);
-        divides && operands.get(1).is_some_and(|by| !is_constant(by)) && self.is_invariant(value)
+        divides(operation) && operands.get(1).is_some_and(|by| !is_constant(by)) && self.is_invariant(value)
     }
 
     fn is_invariant(&self, value: &Expression) -> bool {
@@ -67,7 +103,9 @@ impl Ahead {
         if let Some((name, _)) = self.lines.iter().find(|(_, known)| *known == text) {
             return name.clone();
         }
-        let name = format!("quotient_{}", self.before + self.lines.len());
+        let names = (0..).map(|k| format!("quotient_{k}"));
+        let name = names.into_iter().find(|name| !self.taken.contains(name)).unwrap_or_default();
+        self.taken.insert(name.clone());
         self.lines.push((name.clone(), text));
         name
     }

@@ -1,6 +1,6 @@
 //! Expressions as Gluon source.
 
-use super::ahead::Ahead;
+use super::ahead::{Ahead, without_zeros};
 use super::layout::{Layout, infer};
 use super::names::dtype;
 use super::names::parameter;
@@ -167,7 +167,7 @@ impl Names<'_> {
         };
         if self.ahead.borrow().as_ref().is_some_and(|ahead| ahead.takes(value)) {
             let Some(mut ahead) = self.ahead.take() else { return String::new() };
-            let name = ahead.name(self.part(value, want, false));
+            let name = ahead.name(self.part(&without_zeros(value), want, false));
             self.ahead.replace(Some(ahead));
             return name;
         }

@@ -10,7 +10,7 @@ use super::source::group_arguments;
 use super::tensor_memory;
 use crate::listing::end_with_marker;
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 use twill_codegen::ir::{BarrierId, CursorId};
 use twill_codegen::ir::{Expression, ExpressionKind};
@@ -34,8 +34,8 @@ pub(super) struct Printer<'a> {
     functions: Vec<String>,
     /// Places of operands are found anew in every iteration.
     is_short_of_registers: bool,
-    /// Lines that were put ahead of loops.
-    lines_ahead: usize,
+    /// Names that mean something.
+    taken: HashSet<String>,
 }
 
 impl<'a> Printer<'a> {
@@ -55,15 +55,9 @@ impl<'a> Printer<'a> {
             used: RefCell::new(BTreeSet::new()),
             ahead: RefCell::new(None),
         };
-        Printer {
-            kernel,
-            group,
-            names,
-            out: String::new(),
-            functions: Vec::new(),
-            is_short_of_registers: false,
-            lines_ahead: 0,
-        }
+        let parameters = kernel.parameters.iter().map(|one| one.name.clone());
+        let taken = group.variables.iter().map(|one| one.name.clone()).chain(parameters).collect();
+        Printer { kernel, group, names, out: String::new(), functions: Vec::new(), is_short_of_registers: false, taken }
     }
 
     /// The group's function.
@@ -152,7 +146,7 @@ impl<'a> Printer<'a> {
                     let trips = self.trips(*index);
                     let number = super::names::induction(*index);
                     let start = self.out.len();
-                    *self.names.ahead.borrow_mut() = Ahead::of(self.group, *index, body, self.lines_ahead);
+                    *self.names.ahead.borrow_mut() = Ahead::of(self.group, *index, body, &self.taken);
                     self.line(depth, &format!("for {number} in range({first}, {trips}):"), "steady state");
                     self.is_short_of_registers = tensor_memory::is_short_of_registers(self.kernel, self.group, body);
                     if self.is_short_of_registers {
@@ -212,7 +206,7 @@ impl<'a> Printer<'a> {
         let Some(ahead) = self.names.ahead.take() else { return };
         let after = self.out.split_off(start);
         for (name, text) in ahead.into_lines() {
-            self.lines_ahead += 1;
+            self.taken.insert(name.clone());
             self.line(depth, &format!("{name} = {text}"), "");
         }
         self.out.push_str(&after);

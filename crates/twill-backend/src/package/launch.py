@@ -221,8 +221,8 @@ class Kernel:
             number = value_of(formula, given)
             if number < 0:
                 self._fail(ValueError, parameter, f"{written(formula)} must not be negative, but is {number}")
-        if min(extents) < 1:
-            # Every mask is false. No descriptor may be empty, but one of zeros reads the same.
+        if min(extents) < 1 or not value.data_ptr():
+            # Every mask is false, or there is no memory. No descriptor may be empty, but one of zeros reads the same.
             several, zeros = (1,) * len(before), self._zeros(value.device, block["argument"])
             return (*several, 16 // size), (*(16 // size for _ in before), 1), zeros.data_ptr()
         strides = [given.get(name, name) for name in before]

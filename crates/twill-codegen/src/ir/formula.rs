@@ -4,7 +4,7 @@ use serde::ser::{Serialize, SerializeTuple, Serializer};
 use std::borrow::Cow;
 use std::ops::{Add, Div, Mul, Rem, Sub};
 
-/// Arithmetic on whole numbers that are not negative.
+/// Arithmetic on whole numbers. What is divided is not negative, so that all languages round alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Formula {
     /// A number by its name.

@@ -128,6 +128,7 @@ fn is_used_otherwise(groups: &[Group], rings: &BTreeMap<BufferId, MulticastRing>
         }
         Op::TmaLoad { descriptor, to, .. } => *descriptor == ring.descriptor && !rings.contains_key(&to.buffer),
         Op::TmaStore { descriptor, from, .. } => *descriptor == ring.descriptor || from.buffer == ring.buffer,
+        Op::CpAsync { whole: Some(whole), .. } if whole.descriptor == ring.descriptor => true,
         Op::CpAsync { to, .. } | Op::LocalStore { to, .. } => to.buffer == ring.buffer,
         _ => false,
     })

@@ -241,12 +241,18 @@ impl<'m> Reader<'m> {
                 assumed.borrow_mut().extend(conditions);
                 self.number(*x, along, sight)
             }
-            // The smaller of two is the first where it is no more than the second.
-            ("arith.minsi", [x, most]) if !is_scalar => {
+            // The smaller, or greater, of an index and a limit is the index where that is within the limit.
+            ("arith.minsi" | "arith.maxsi", [a, b]) if !is_scalar => {
                 let assumed = self.assumed.as_ref()?;
-                let (x, most) = (self.number(*x, along, sight)?, self.number(*most, along, Sight::Invariants)?);
-                assumed.borrow_mut().push(most.minus(&x)?.plus(&Polynomial::constant(1))?);
-                Some(x)
+                let (a, b) = (self.number(*a, along, sight)?, self.number(*b, along, sight)?);
+                let runs = |number: &Polynomial| along.iter().flatten().any(|d| number.mentions(Symbol::Index(*d)));
+                let (index, limit) = if runs(&a) { (a, b) } else { (b, a) };
+                let within = match operation.name.as_str() {
+                    "arith.minsi" => limit.minus(&index)?,
+                    _ => index.minus(&limit)?,
+                };
+                assumed.borrow_mut().push(within.plus(&Polynomial::constant(1))?);
+                Some(index)
             }
             ("tt.splat", [x]) => self.number(*x, &[], sight),
             ("tt.broadcast" | "tt.expand_dims", [x]) => self.number(*x, &self.before(operation, along)?, sight),
@@ -269,7 +275,7 @@ impl<'m> Reader<'m> {
         let (x, extent) = (self.number(x, along, sight)?, self.number(extent, along, Sight::Invariants)?);
         let mut dimensions = along.iter().flatten().filter(|d| x.mentions(Symbol::Index(**d)));
         let (Some(&dimension), None) = (dimensions.next(), dimensions.next()) else { return None };
-        let wrap = Wrap { dimension, before_end: extent.minus(&x)? };
+        let wrap = Wrap { dimension, before_end: extent.minus(&x)?, number: Some(x.clone()) };
         let mut wraps = self.wraps.borrow_mut();
         if !wraps.contains(&wrap) {
             wraps.push(wrap);

@@ -31,7 +31,7 @@ use crate::mlir::{Definition, ForLoop, Module, OperationId, Type, ValueId};
 
 use crate::operations::{Memory, memory};
 use crate::polynomial::{Polynomial, Symbol};
-use crate::tile::{Amount, ENDLESS, LaunchNumber, Matrix, MatrixTile, WholeTile};
+use crate::tile::{Amount, ENDLESS, Matrix, MatrixTile, WholeTile};
 
 use super::affine::Reader;
 use super::natural::Natural;
@@ -137,7 +137,7 @@ impl Recognizer<'_> {
         for condition in assumed.into_iter().filter(|condition| !conditions.contains(condition)) {
             let mut along = [0, 1].into_iter().filter(|d| condition.mentions(Symbol::Index(*d)));
             let (Some(dimension), None) = (along.next(), along.next()) else { return None };
-            let wrap = Wrap { dimension, before_end: condition };
+            let wrap = Wrap { dimension, before_end: condition, number: None };
             if !wraps.contains(&wrap) {
                 wraps.push(wrap);
             }
@@ -200,7 +200,11 @@ impl Recognizer<'_> {
             None => Vec::new(),
         };
         positive.extend(self.reader.take_assumed());
-        positive.extend(self.reader.take_wraps().into_iter().map(|wrap| wrap.before_end));
+        for Wrap { before_end, number, .. } in self.reader.take_wraps() {
+            positive.push(before_end);
+            // The remainder of what is negative is another number.
+            positive.extend(number.and_then(|number| number.plus(&Polynomial::constant(1))));
+        }
         let wide = self.reader.take_widened();
         if !self.is_multiple_of_16(base) || self.is_written(base, None) || !positive.iter().all(is_plain_in_indices) {
             return None;
@@ -225,14 +229,11 @@ impl Recognizer<'_> {
                     all.extend(natural?);
                     Some(all)
                 });
-            // What only a launch's arguments could make negative is for the launcher to look at.
-            let is_argument = |number: &LaunchNumber| matches!(number, LaunchNumber::Argument(_));
-            let natural = natural.filter(|natural| natural.iter().all(is_argument));
             let (batches, batch) = place.batches.into_iter().unzip();
             let matrix = Matrix { base, batches, extents: [everywhere.extent, everywhere.extent], stride };
-            let is_natural = natural.is_some();
-            let natural = natural.into_iter().flatten().collect();
-            let tile = MatrixTile { matrix, batch, tile_origin: place.origin, transposed, natural };
+            // Where a launch would have to show it, every tile does.
+            let is_natural = natural.is_some_and(|natural| natural.is_empty());
+            let tile = MatrixTile { matrix, batch, tile_origin: place.origin, transposed, natural: Vec::new() };
             let positive = positive.iter().filter(|number| !self.is_positive(number)).cloned().collect();
             Some(WholeTile { tile, positive, is_natural, wide })
         })

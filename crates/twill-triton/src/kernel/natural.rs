@@ -2,8 +2,10 @@
 //!
 //! Programs in groups of rows (`group_size = min(rows - first, 8)`, `column = (program % width) // group_size`) have columns
 //! that are not negative only if the grid is no larger than the matrix. The launcher knows both: least and greatest values of
-//! differences are numbers of arguments and the grid's extents (interval arithmetic: Moore, "Interval Analysis", 1966).
+//! differences are numbers of arguments and the grid's extents (interval arithmetic: Moore, "Interval Analysis", 1966). A grid that
+//! is larger is refused, also where its other programs return at once.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use crate::grid::Axis;
@@ -32,27 +34,24 @@ impl Range {
 }
 
 /// Reads scalars of a kernel.
-#[derive(Clone, Copy)]
 pub(super) struct Naturals<'m> {
     module: &'m Module,
     function: OperationId,
+    /// Values that may still be looked at, so that one that is used twice in every step takes no exponential time.
+    left: Cell<u32>,
 }
 
 /// Values that are looked at for one number; more belong to no coordinate that anybody wrote.
-const DEEPEST: u32 = 24;
+const MOST_VALUES: u32 = 200;
 
 impl<'m> Naturals<'m> {
     pub fn new(module: &'m Module, function: OperationId) -> Naturals<'m> {
-        Naturals { module, function }
+        Naturals { module, function, left: Cell::new(MOST_VALUES) }
     }
 
     /// What of the launch must not be negative so that a scalar is not either; `None` where it may be all the same.
-    pub fn natural_if(self, value: ValueId) -> Option<Natural> {
-        self.natural(value, DEEPEST)
-    }
-
-    fn natural(self, value: ValueId, depth: u32) -> Option<Natural> {
-        let depth = depth.checked_sub(1)?;
+    pub fn natural_if(&self, value: ValueId) -> Option<Natural> {
+        self.left.set(self.left.get().checked_sub(1)?);
         if let Some(constant) = self.module.integer_constant(value) {
             return (constant >= 0).then(Natural::new);
         }
@@ -63,33 +62,33 @@ impl<'m> Naturals<'m> {
             return Some(Natural::new());
         }
         if let Some((lower, _)) = self.bounds_of_induction(value) {
-            return self.natural(lower, depth);
+            return self.natural_if(lower);
         }
         let operation = self.maker(value)?;
         match (operation.name.as_str(), operation.operands.as_slice()) {
             ("tt.get_program_id" | "tt.get_num_programs", _) => Some(Natural::new()),
             ("arith.addi" | "arith.muli" | "arith.divsi" | "arith.minsi", operands)
             | ("arith.select", [_, operands @ ..]) => {
-                let each: Option<Vec<_>> = operands.iter().map(|v| self.natural(*v, depth)).collect();
+                let each: Option<Vec<_>> = operands.iter().map(|v| self.natural_if(*v)).collect();
                 Some(each?.into_iter().flatten().collect())
             }
             ("arith.subi", [a, b]) => {
                 // Of two numbers that vary together, least and greatest say too little; and a difference of arguments may well
                 // be negative in a launch that is right.
-                let (a, b) = (self.range(*a, depth)?, self.range(*b, depth)?);
+                let (a, b) = (self.range(*a)?, self.range(*b)?);
                 let difference = (a.is_exact() && !b.is_exact()).then(|| a.least.minus(&b.most))?;
                 Some(a.natural.into_iter().chain(b.natural).chain([difference]).collect())
             }
-            ("arith.remsi", [a, _]) => self.natural(*a, depth),
-            ("arith.maxsi", [a, b]) => self.natural(*a, depth).or_else(|| self.natural(*b, depth)),
-            ("arith.extsi", [a]) if !self.is_flag(*a) => self.natural(*a, depth),
+            ("arith.remsi" | "arith.shrsi", [a, _]) => self.natural_if(*a),
+            ("arith.maxsi", [a, b]) => self.natural_if(*a).or_else(|| self.natural_if(*b)),
+            ("arith.extsi", [a]) if !self.is_flag(*a) => self.natural_if(*a),
             _ => None,
         }
     }
 
     /// What a scalar is between.
-    fn range(self, value: ValueId, depth: u32) -> Option<Range> {
-        let depth = depth.checked_sub(1)?;
+    fn range(&self, value: ValueId) -> Option<Range> {
+        self.left.set(self.left.get().checked_sub(1)?);
         if let Some(constant) = self.module.integer_constant(value) {
             return Some(Range::exact(LaunchNumber::constant(constant)?));
         }
@@ -98,13 +97,13 @@ impl<'m> Naturals<'m> {
             return is_integer.then(|| Range::exact(LaunchNumber::Argument(value)));
         }
         if let Some((lower, upper)) = self.bounds_of_induction(value) {
-            let (lower, upper) = (self.range(lower, depth)?, self.range(upper, depth)?);
+            let (lower, upper) = (self.range(lower)?, self.range(upper)?);
             let natural = lower.natural.into_iter().chain(upper.natural).collect();
             return Some(Range { least: lower.least, most: upper.most.minus(&LaunchNumber::Constant(1)), natural });
         }
         let operation = self.maker(value)?;
-        let pair = |a, b| Some((self.range(a, depth)?, self.range(b, depth)?));
-        let naturals = |a, b| Some((self.natural_range(a, depth)?, self.natural_range(b, depth)?));
+        let pair = |a, b| Some((self.range(a)?, self.range(b)?));
+        let naturals = |a, b| Some((self.natural_range(a)?, self.natural_range(b)?));
         let of = |least, most, a: Natural, b: Natural| {
             Some(Range { least, most, natural: a.into_iter().chain(b).collect() })
         };
@@ -133,8 +132,8 @@ impl<'m> Naturals<'m> {
                 of(least, most, a.natural, by.natural)
             }
             ("arith.remsi", [a, by]) => {
-                let a = self.natural_range(*a, depth)?;
-                let Some(by) = self.natural_range(*by, depth) else {
+                let a = self.natural_range(*a)?;
+                let Some(by) = self.natural_range(*by) else {
                     return of(zero, a.most, a.natural, Natural::new());
                 };
                 let below = by.most.minus(&LaunchNumber::Constant(1)).greater(&LaunchNumber::Constant(0));
@@ -152,14 +151,14 @@ impl<'m> Naturals<'m> {
                 let (a, b) = pair(*a, *b)?;
                 of(a.least.smaller(&b.least), a.most.greater(&b.most), a.natural, b.natural)
             }
-            ("arith.extsi", [a]) if !self.is_flag(*a) => self.range(*a, depth),
+            ("arith.extsi", [a]) if !self.is_flag(*a) => self.range(*a),
             _ => None,
         }
     }
 
     /// The same of a scalar that is not negative: then what it is at least is not either.
-    fn natural_range(self, value: ValueId, depth: u32) -> Option<Range> {
-        let (range, natural) = (self.range(value, depth)?, self.natural(value, depth)?);
+    fn natural_range(&self, value: ValueId) -> Option<Range> {
+        let (range, natural) = (self.range(value)?, self.natural_if(value)?);
         let is_natural = matches!(range.least, LaunchNumber::Constant(_) | LaunchNumber::Programs(_))
             || natural.contains(&range.least);
         let least = if is_natural { range.least.clone() } else { range.least.greater(&LaunchNumber::Constant(0)) };
@@ -168,14 +167,14 @@ impl<'m> Naturals<'m> {
     }
 
     /// First value, and the one before which it ends, of the number of an `scf.for`'s iteration: steps are positive.
-    fn bounds_of_induction(self, value: ValueId) -> Option<(ValueId, ValueId)> {
+    fn bounds_of_induction(&self, value: ValueId) -> Option<(ValueId, ValueId)> {
         let Definition::Argument { block, .. } = self.module.definition(value) else { return None };
         let parts = self.module.for_loop(self.module.region(self.module.block(block).region).operation)?;
         (parts.induction == value).then_some((parts.lower, parts.upper))
     }
 
     /// Returns whether the kernel says `tl.assume(value >= 0)`, or that it is more than a number that is not negative.
-    fn is_assumed_natural(self, value: ValueId) -> bool {
+    fn is_assumed_natural(&self, value: ValueId) -> bool {
         let is_assumed = |result: ValueId| {
             let mut users = self.module.uses(result).iter().map(|usage| self.module.operation(usage.operation));
             users.any(|user| user.name == "llvm.intr.assume" && user.block == self.module.body(self.function))
@@ -195,16 +194,16 @@ impl<'m> Naturals<'m> {
         })
     }
 
-    fn is_argument(self, value: ValueId) -> bool {
+    fn is_argument(&self, value: ValueId) -> bool {
         self.module.arguments(self.function).contains(&value)
     }
 
     /// Returns whether it is `true` or `false`, which as signed numbers are -1 and 0.
-    fn is_flag(self, value: ValueId) -> bool {
+    fn is_flag(&self, value: ValueId) -> bool {
         *self.module.type_of(value).element() == Type::Integer(1)
     }
 
-    fn maker(self, value: ValueId) -> Option<&'m Operation> {
+    fn maker(&self, value: ValueId) -> Option<&'m Operation> {
         Some(self.module.operation(self.module.defining_operation(value)?))
     }
 }

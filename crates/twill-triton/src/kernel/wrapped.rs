@@ -19,6 +19,8 @@ pub(super) struct Wrap {
     pub dimension: usize,
     /// Positive before the end.
     pub before_end: Polynomial,
+    /// What begins again; none where it is clamped.
+    pub number: Option<Polynomial>,
 }
 
 /// Returns whether no store writes anything that depends on the elements of a loaded tile beyond the end.
@@ -84,6 +86,8 @@ impl Follower<'_> {
                 std::cmp::Ordering::Greater => to(dimension - 1),
             },
             "tt.store" if operand == 1 => self.leaves_out(id, dimension).then(Vec::new),
+            // What a loop around this one carries on meets masks of other iterations.
+            "scf.yield" if operation.block.is_some_and(|block| self.around.contains(&block)) => None,
             "scf.yield" => {
                 let parts = self.loop_of(id)?;
                 Some(vec![(*parts.carried.get(operand)?, dimension), (*parts.results.get(operand)?, dimension)])

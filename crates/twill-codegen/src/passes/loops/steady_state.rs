@@ -71,7 +71,9 @@ impl LoopBuilder<'_, '_> {
             match (before_it.get(&to), is) {
                 (Some(false), true) => nodes.push(Node::Op(Op::WgmmaInit(to), Note::default())),
                 // Who is renamed first in every iteration is read by nobody before.
-                (Some(true), false) if is_made_first(&body, to) => {
+                (Some(true), false)
+                    if is_made_first(&body, to) && self.reader.group.in_flight.iter().all(|f| f.result != to) =>
+                {
                     let variable = &self.reader.group.variables[to.index()];
                     let value = Expression::zeros(&variable.shape, &variable.element);
                     nodes.push(Node::Op(Op::Let { to, value }, Note::default()));

@@ -5,7 +5,7 @@ use crate::builder::group::{InFlightMma, iterations_before};
 use crate::error::Error;
 use crate::ir::VariableId;
 use crate::ir::{Node, Op};
-use crate::passes::steps::program::{Barrier, Iteration};
+use crate::passes::steps::program::{Barrier, BufferId as LoopBufferId, Iteration};
 use twill_graph::OpId;
 use twill_graph::saturate;
 
@@ -41,15 +41,17 @@ impl LoopBuilder<'_, '_> {
                 self.take_slot(buffer, iteration);
             }
         }
+        let buffers = &self.reader.lowering.loops[self.index].program.buffers;
+        let guarded = |k: &usize| buffers[*k].guarded_by == Some(buffer);
+        let guarded: Vec<LoopBufferId> = (0..buffers.len()).filter(guarded).map(LoopBufferId).collect();
         if let Barrier::Full { value, .. } = barrier {
             self.stamp_completed(value, iteration);
-            let buffers = &self.reader.lowering.loops[self.index].program.buffers;
-            let guarded = buffers.iter().filter(|other| other.guarded_by == Some(buffer));
-            for op in guarded.map(|other| other.values[0].op).collect::<Vec<_>>() {
+            for other in &guarded {
+                let op = self.reader.lowering.loops[self.index].program.buffer(*other).values[0].op;
                 self.stamp_completed(op, iteration);
             }
         }
-        if self.copied_by_threads(buffer) {
+        if guarded.into_iter().chain([buffer]).any(|one| self.copied_by_threads(one)) {
             self.fence_what_was_copied();
         }
         Ok(())
