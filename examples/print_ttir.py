@@ -407,6 +407,8 @@ VARIANTS = [
     pointers("rounded", BLOCK=64),
     pointers("several", BLOCK=64),
     pointers("bounded", BLOCK=64),
+    pointers("mixed", BLOCK=64),
+    pointers("carried_on", BLOCK=64),
 ]
 
 

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 use twill_codegen::GroupShares;
-use twill_codegen::ir::{Op, TileOrder, WarpProgram, visit};
+use twill_codegen::ir::{Arrival, Op, TileOrder, WarpProgram, visit};
 use twill_graph::SplitMix64;
 use twill_interpret::warps::{Choice, Habit};
 use twill_interpret::{
@@ -101,6 +101,8 @@ fn loops_through_pointers_compute_what_they_say() {
         ("pointers/rounded", [true, true, true, false]),
         ("pointers/several", [true, false, true, false]),
         ("pointers/bounded", [true, false, true, false]),
+        ("pointers/mixed", [true, false, true, false]),
+        ("pointers/carried_on", [true, false, true, false]),
         ("loops/persistent", [true, false, true, false]),
         ("loops/carrying", [true, false, true, false]),
         ("loops/deep", [true, false, true, false]),
@@ -160,19 +162,53 @@ fn loops_through_pointers_compute_what_they_say() {
     }
 }
 
+const PLAIN: Way = Way {
+    persistent: false,
+    order: TileOrder::Linear,
+    ring_depth: 3,
+    handoff_depth: 1,
+    pingpong: false,
+    mma_batches: false,
+    shares: GroupShares {
+        compute_warps: None,
+        operands_in_memory: false,
+        completed_carried: false,
+        completed_iterations: false,
+        fresh_addresses: false,
+        loading_registers: None,
+        ctas_per_sm: None,
+        mma_sync_of_32_bits: false,
+    },
+};
+
+#[test]
+fn what_threads_copied_is_fenced_where_the_barrier_is_that_of_a_tma_load() {
+    let (program, _) = program("pointers/mixed", true, PLAIN);
+    let is_mixed = |number: usize| {
+        let arrivals = &program.barriers[number].arrivals;
+        arrivals.contains(&Arrival::Unit) && arrivals.iter().any(|one| matches!(one, Arrival::EachThread { .. }))
+    };
+    let mut mmas = 0;
+    for group in &program.groups {
+        let mut is_fenced = true;
+        visit(&group.body, &mut |op| match op {
+            Op::MbarrierWait { barrier, previous: false, .. } if is_mixed(barrier.index()) => is_fenced = false,
+            Op::FenceProxyAsync => is_fenced = true,
+            Op::Wgmma { .. } => {
+                mmas += 1;
+                assert!(is_fenced, "{}", group.name);
+            }
+            _ => {}
+        });
+    }
+    assert!(mmas > 0);
+    assert!((0..program.barriers.len()).any(is_mixed), "they share one");
+}
+
 #[test]
 fn tiles_between_unknown_bounds_are_copied_in_one_where_they_are_whole() {
-    let way = Way {
-        persistent: false,
-        order: TileOrder::Linear,
-        ring_depth: 3,
-        handoff_depth: 1,
-        pingpong: false,
-        mma_batches: false,
-        shares: GroupShares::default(),
-    };
     let wholes = |boxes: bool| {
-        let (program, _) = program("pointers/bounded", boxes, way);
+        let (program, _) = program("pointers/bounded", boxes, PLAIN);
         let mut wholes = 0;
         for group in &program.groups {
             visit(&group.body, &mut |op| wholes += usize::from(matches!(op, Op::CpAsync { whole: Some(_), .. })));
