@@ -278,8 +278,10 @@ impl LoopBuilder<'_, '_> {
         let tiles = self.reader.lowering.loops[self.index].tiles;
         let buffer = &self.reader.lowering.program.buffers[to.buffer.index()];
         let bytes = buffer.bytes() / u64::from(buffer.slots.max(1));
-        let trips = self.reader.lowering.kernel.trip_count(self.index);
-        let least = if trips.is_some_and(|trips| trips <= FEW_TRIPS) { LEAST_WHOLE_ONCE } else { LEAST_WHOLE };
+        // As they lie in shared memory, and in global memory.
+        let row =
+            buffer.shape.last().map_or(0, |columns| columns * bytes / buffer.shape.iter().product::<u64>().max(1));
+        let least = if row < SECTORS { LEAST_WHOLE_NARROW } else { LEAST_WHOLE };
         let pays = self.reader.lowering.options.whole_tiles && !buffer.plain && bytes >= least;
         let Some(whole) = tiles.whole_tile(id).filter(|whole| pays && whole.tile.transposed == is_turned) else {
             return Ok(None);
@@ -387,13 +389,14 @@ impl LoopBuilder<'_, '_> {
 /// Elements that a copy through registers holds at a time: of 128 threads, each has 32, with a pointer of two registers for each.
 pub(crate) const COPIED_ELEMENTS: u64 = 4096;
 
-/// Bytes of a tile, at least, that TMA copies where it is whole: of less, threads copy as fast.
-const LEAST_WHOLE: u64 = 8 << 10;
-/// The same in a loop of few iterations, which has to find out first (fla's chunks of 8 KiB in two iterations, H100: 5 % slower by TMA;
-/// experts' weights in many: 20 % faster).
-const LEAST_WHOLE_ONCE: u64 = 12 << 10;
-/// Iterations, at most, that are few.
-const FEW_TRIPS: u64 = 4;
+/// Bytes of a tile, at least, that TMA copies where it is whole. To find out takes some 30 instructions and two barriers of the group,
+/// and threads copy 8 KiB in no more (H100: Mamba's chunk states 20 % and a persistent GEMM 9 % slower by TMA).
+const LEAST_WHOLE: u64 = 12 << 10;
+/// The same where a row is shorter than the sectors that threads ask for at once (experts' weights in steps of 32, H100: 15 to 30 %
+/// faster by TMA).
+const LEAST_WHOLE_NARROW: u64 = 2 << 10;
+/// Bytes of four sectors of the L2 cache.
+const SECTORS: u64 = 128;
 
 /// Least rows of a piece: a multiple of what a swizzle of shared memory repeats after.
 const COPIED_ROWS: u64 = 8;
