@@ -58,7 +58,7 @@ fn early_returns_and_branches_are_realised() {
 #[test]
 fn loads_through_pointers_and_multiplications_of_any_kind_are_realised() {
     let rows = rows(&coverage(&["examples/fixtures/pointers", "--format", "json"]));
-    assert_eq!(rows.len(), 15);
+    assert_eq!(rows.len(), 18);
     for (name, row) in rows {
         assert_eq!(row["schedule"] == "optimal", name != "wide", "{name}: {row}");
         let operations = &row["gluon"]["realised"]["operations"];

@@ -67,7 +67,7 @@ pub(crate) fn options(
         order,
         ring_depth: requested.ring_depth.unwrap_or(3),
         // In CUDA vectors are read early instead, after waits of their own.
-        shared_barriers: requested.language == Language::Gluon,
+        shared_barriers: requested.language == Language::Gluon && !in_tensor_memory,
         handoff_depth: requested.handoff_depth.unwrap_or(2),
         mma_batches,
         // In Gluon the registers spill: 2 % slower.
