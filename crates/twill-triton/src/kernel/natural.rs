@@ -159,9 +159,10 @@ impl<'m> Naturals<'m> {
     /// The same of a scalar that is not negative: then what it is at least is not either.
     fn natural_range(&self, value: ValueId) -> Option<Range> {
         let (range, natural) = (self.range(value)?, self.natural_if(value)?);
-        let is_natural = matches!(range.least, LaunchNumber::Constant(_) | LaunchNumber::Programs(_))
-            || natural.contains(&range.least);
-        let least = if is_natural { range.least.clone() } else { range.least.greater(&LaunchNumber::Constant(0)) };
+        let least = match range.least.is_natural(&natural) {
+            true => range.least.clone(),
+            false => range.least.greater(&LaunchNumber::Constant(0)),
+        };
         let most = if range.is_exact() { least.clone() } else { range.most };
         Some(Range { least, most, natural: range.natural.into_iter().chain(natural).collect() })
     }
@@ -227,6 +228,16 @@ impl LaunchNumber {
         match u32::try_from(number) {
             Ok(number) => Some(LaunchNumber::Constant(number)),
             Err(_) => Some(LaunchNumber::Constant(0).minus(&LaunchNumber::Constant(u32::try_from(-number).ok()?))),
+        }
+    }
+
+    /// Returns whether it is not negative where none of these is.
+    fn is_natural(&self, natural: &Natural) -> bool {
+        match self {
+            LaunchNumber::Constant(_) | LaunchNumber::Programs(_) => true,
+            LaunchNumber::Argument(_) | LaunchNumber::Of(LaunchOperator::Minus, ..) => natural.contains(self),
+            LaunchNumber::Of(LaunchOperator::Max, a, b) => a.is_natural(natural) || b.is_natural(natural),
+            LaunchNumber::Of(_, a, b) => a.is_natural(natural) && b.is_natural(natural),
         }
     }
 
