@@ -123,18 +123,14 @@ fn loops_through_pointers_compute_what_they_say() {
         let ways = [(1, false), (3, false), (2, true)];
         for (boxes, (ring_depth, operands_in_memory)) in ways.iter().flat_map(|way| [(false, *way), (true, *way)]) {
             let way = Way {
-                persistent: false,
-                order: TileOrder::Linear,
                 ring_depth,
-                handoff_depth: 1,
-                pingpong: false,
-                mma_batches: false,
                 // What saves registers.
                 shares: GroupShares {
                     operands_in_memory,
                     fresh_addresses: operands_in_memory,
                     ..GroupShares::default()
                 },
+                ..plain()
             };
             let (program, counts) = program(name, boxes, way);
             let [copies, stores, wgmmas, others] = has;
@@ -162,28 +158,21 @@ fn loops_through_pointers_compute_what_they_say() {
     }
 }
 
-const PLAIN: Way = Way {
-    persistent: false,
-    order: TileOrder::Linear,
-    ring_depth: 3,
-    handoff_depth: 1,
-    pingpong: false,
-    mma_batches: false,
-    shares: GroupShares {
-        compute_warps: None,
-        operands_in_memory: false,
-        completed_carried: false,
-        completed_iterations: false,
-        fresh_addresses: false,
-        loading_registers: None,
-        ctas_per_sm: None,
-        mma_sync_of_32_bits: false,
-    },
-};
+fn plain() -> Way {
+    Way {
+        persistent: false,
+        order: TileOrder::Linear,
+        ring_depth: 3,
+        handoff_depth: 1,
+        pingpong: false,
+        mma_batches: false,
+        shares: GroupShares::default(),
+    }
+}
 
 #[test]
 fn what_threads_copied_is_fenced_where_the_barrier_is_that_of_a_tma_load() {
-    let (program, _) = program("pointers/mixed", true, PLAIN);
+    let (program, _) = program("pointers/mixed", true, plain());
     let is_mixed = |number: usize| {
         let arrivals = &program.barriers[number].arrivals;
         arrivals.contains(&Arrival::Unit) && arrivals.iter().any(|one| matches!(one, Arrival::EachThread { .. }))
@@ -208,7 +197,7 @@ fn what_threads_copied_is_fenced_where_the_barrier_is_that_of_a_tma_load() {
 #[test]
 fn tiles_between_unknown_bounds_are_copied_in_one_where_they_are_whole() {
     let wholes = |boxes: bool| {
-        let (program, _) = program("pointers/bounded", boxes, PLAIN);
+        let (program, _) = program("pointers/bounded", boxes, plain());
         let mut wholes = 0;
         for group in &program.groups {
             visit(&group.body, &mut |op| wholes += usize::from(matches!(op, Op::CpAsync { whole: Some(_), .. })));

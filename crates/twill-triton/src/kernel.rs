@@ -15,6 +15,7 @@ mod natural;
 mod needs;
 mod resolve;
 mod single_results;
+mod strides;
 mod unroll;
 mod varies;
 pub(crate) mod views;

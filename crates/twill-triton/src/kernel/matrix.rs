@@ -35,6 +35,7 @@ use crate::tile::{Amount, ENDLESS, Matrix, MatrixTile, WholeTile};
 
 use super::affine::Reader;
 use super::natural::Natural;
+use super::strides::{number_of, offset_of, order, quotient, stride};
 use super::wrapped::{self, Wrap};
 
 /// Bytes that TMA moves at least, and of which addresses and strides are multiples.
@@ -115,7 +116,7 @@ struct Access {
     bytes: u64,
     /// The operation, if it writes.
     store: Option<OperationId>,
-    /// Its operands.
+    /// What is read, if it reads.
     loaded: Option<ValueId>,
 }
 
@@ -155,19 +156,8 @@ impl Recognizer<'_> {
         }
         let bounds = [self.bounds(&conditions, 0)?, self.bounds(&conditions, 1)?];
         [false, true].into_iter().find_map(|transposed| {
-            let order = if transposed { [1, 0] } else { [0, 1] };
-            let [row, column] = order;
-            if shape[column].checked_mul(bytes)? % GRANULE != 0 {
-                return None;
-            }
-            let stride = stride(&offset, row).filter(|stride| self.is_aligned(*stride, bytes))?;
-            // Without the element's own row and column: where the tile begins.
-            let whole = offset_of(&[Polynomial::default(), Polynomial::default()], stride, order)?;
-            let rest = offset.minus(&whole)?;
-            let is_index = |symbol: &Symbol| matches!(symbol, Symbol::Index(_));
-            if rest.terms().any(|(product, _)| product.iter().any(is_index)) {
-                return None;
-            }
+            let [row, column] = order(transposed);
+            let (stride, rest) = self.rows(&offset, shape, bytes, transposed)?;
             let pairs = bounds[row].iter().flat_map(|r| bounds[column].iter().map(move |c| (r, c)));
             pairs.into_iter().find_map(|(rows, columns)| {
                 let place = self.place(&rest, [rows, columns], stride, bytes)?;
@@ -179,10 +169,7 @@ impl Recognizer<'_> {
                 if widened && !of_address.iter().all(|start| self.fits(start)) {
                     return None;
                 }
-                let mut natural = Natural::new();
-                for start in place.origin.iter().chain(place.batches.iter().map(|batch| &batch.1)) {
-                    natural.extend(self.natural_if(start)?);
-                }
+                let natural = self.natural_place(&place)?;
                 let (batches, batch) = place.batches.into_iter().unzip();
                 let matrix = Matrix { base, batches, extents: [rows.extent, columns.extent], stride };
                 let natural = natural.into_iter().collect();
@@ -211,32 +198,40 @@ impl Recognizer<'_> {
         }
         let everywhere = Bound { extent: Amount::Constant(ENDLESS), start: None };
         [false, true].into_iter().find_map(|transposed| {
-            let order = if transposed { [1, 0] } else { [0, 1] };
-            let [row, column] = order;
-            if shape[column].checked_mul(bytes)? % GRANULE != 0 {
-                return None;
-            }
-            let stride = stride(&offset, row).filter(|stride| self.is_aligned(*stride, bytes))?;
-            let rest = offset.minus(&offset_of(&[Polynomial::default(), Polynomial::default()], stride, order)?)?;
-            let is_index = |symbol: &Symbol| matches!(symbol, Symbol::Index(_));
-            if rest.terms().any(|(product, _)| product.iter().any(is_index)) {
-                return None;
-            }
+            let (stride, rest) = self.rows(&offset, shape, bytes, transposed)?;
             let place = self.place(&rest, [&everywhere, &everywhere], stride, bytes)?;
-            let starts = || place.batches.iter().map(|batch| &batch.1).chain(&place.origin);
-            let natural: Option<Natural> =
-                starts().map(|start| self.natural_if(start)).try_fold(Natural::new(), |mut all, natural| {
-                    all.extend(natural?);
-                    Some(all)
-                });
+            // Where a launch would have to show it, every tile does.
+            let is_natural = self.natural_place(&place).is_some_and(|natural| natural.is_empty());
             let (batches, batch) = place.batches.into_iter().unzip();
             let matrix = Matrix { base, batches, extents: [everywhere.extent, everywhere.extent], stride };
-            // Where a launch would have to show it, every tile does.
-            let is_natural = natural.is_some_and(|natural| natural.is_empty());
             let tile = MatrixTile { matrix, batch, tile_origin: place.origin, transposed, natural: Vec::new() };
             let positive = positive.iter().filter(|number| !self.is_positive(number)).cloned().collect();
             Some(WholeTile { tile, positive, is_natural, wide })
         })
+    }
+
+    /// The stride of a tile's rows, transposed or not, and how many elements after the base the tile begins.
+    fn rows(&self, offset: &Polynomial, shape: [u64; 2], bytes: u64, transposed: bool) -> Option<(Amount, Polynomial)> {
+        let order = order(transposed);
+        let [row, column] = order;
+        if shape[column].checked_mul(bytes)? % GRANULE != 0 {
+            return None;
+        }
+        let stride = stride(offset, row).filter(|stride| self.is_aligned(*stride, bytes))?;
+        // Without the element's own row and column.
+        let rest = offset.minus(&offset_of(&[Polynomial::default(), Polynomial::default()], stride, order)?)?;
+        let is_index = |symbol: &Symbol| matches!(symbol, Symbol::Index(_));
+        let begins = rest.terms().all(|(product, _)| !product.iter().any(is_index));
+        begins.then_some((stride, rest))
+    }
+
+    /// What of the launch must not be negative so that no coordinate of a place is.
+    fn natural_place(&self, place: &Place) -> Option<Natural> {
+        let mut natural = Natural::new();
+        for start in place.origin.iter().chain(place.batches.iter().map(|batch| &batch.1)) {
+            natural.extend(self.natural_if(start)?);
+        }
+        Some(natural)
     }
 
     /// Where a tile begins that lies `rest` elements after the base: bounds of its rows and columns say what they can, and
@@ -329,51 +324,6 @@ fn element_bytes(element: &Type) -> Option<u64> {
         bits @ (8 | 16 | 32) => Some(u64::from(bits / 8)),
         _ => None,
     }
-}
-
-/// The stride of the index along the matrix's rows.
-fn stride(offset: &Polynomial, row: usize) -> Option<Amount> {
-    let mut with_row = offset.terms().filter(|(product, _)| product.contains(&Symbol::Index(row)));
-    let (Some(one), None) = (with_row.next(), with_row.next()) else { return None };
-    match one {
-        ([Symbol::Index(_)], elements) => Some(Amount::Constant(u64::try_from(elements).ok()?)),
-        ([Symbol::Index(_), Symbol::Scalar(value)], 1) => Some(Amount::Argument(*value)),
-        _ => None,
-    }
-}
-
-/// The offset of the tile's element from the matrix's first one.
-fn offset_of(tile_origin: &[Polynomial; 2], stride: Amount, order: [usize; 2]) -> Option<Polynomial> {
-    let [row, column] = [0, 1].map(|k| tile_origin[k].plus(&Polynomial::symbol(Symbol::Index(order[k]))));
-    row?.times(&number_of(stride))?.plus(&column?)
-}
-
-fn number_of(amount: Amount) -> Polynomial {
-    match amount {
-        Amount::Argument(value) => Polynomial::symbol(Symbol::Scalar(value)),
-        Amount::Constant(elements) => Polynomial::constant(i128::from(elements)),
-    }
-}
-
-/// What a stride is multiplied by in a number.
-fn quotient(number: &Polynomial, stride: Amount) -> Option<Polynomial> {
-    let mut quotient = Polynomial::default();
-    for (product, coefficient) in number.terms() {
-        let mut symbols = product.to_vec();
-        let term = match stride {
-            Amount::Argument(value) => {
-                let Some(at) = symbols.iter().position(|s| *s == Symbol::Scalar(value)) else { continue };
-                symbols.remove(at);
-                Polynomial::product(symbols, coefficient)
-            }
-            Amount::Constant(elements) if coefficient % i128::from(elements) == 0 => {
-                Polynomial::product(symbols, coefficient / i128::from(elements))
-            }
-            Amount::Constant(_) => continue,
-        };
-        quotient = quotient.plus(&term)?;
-    }
-    Some(quotient)
 }
 
 struct Recognizer<'m> {
