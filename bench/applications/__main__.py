@@ -26,6 +26,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from twill_gpu.contest import OWN
+
 from .case import cases
 from .names import PACKAGES
 
@@ -100,7 +102,7 @@ def kernels_table(rows: list[dict]) -> str:
         "|---|---|---|---|---|---|---|",
     ]
     for (package, name), each in sorted(seen.items()):
-        speeds = [times["stock"] / times["twill"] for one in each for times in one["times"] if times.get("twill")]
+        speeds = [times["stock"] / own(times) for one in each for times in one["times"] if own(times)]
         why = sorted({one["reason"] for one in each if one["reason"]})
         spread = f"{min(speeds):.2f}–{max(speeds):.2f}" if speeds else ""
         wins = sum(one["wins"] for one in each)
@@ -114,6 +116,11 @@ def kernels_table(rows: list[dict]) -> str:
     return "\n".join(lines)
 
 
+def own(times: dict[str, float]) -> float | None:
+    """Milliseconds of the fastest of Twill's kernels; None where it has none."""
+    return min((time for side, time in times.items() if side in OWN and time), default=None)
+
+
 def summary(rows: list[dict]) -> str:
     """What all rows say."""
     whole = [row for row in rows if "error" not in row]
@@ -123,7 +130,7 @@ def summary(rows: list[dict]) -> str:
     for row in whole:
         for one in row["kernels"]:
             speeds += [t["stock"] / t[t["winner"]] for t in one["times"] if t.get(t["winner"])] or [1.0]
-            raw += [t["stock"] / t["twill"] for t in one["times"] if t.get("twill")]
+            raw += [t["stock"] / own(t) for t in one["times"] if own(t)]
     parts = [f"{len(rows)} calls, {len(rows) - len(whole)} fail, {sum(map(is_wrong, whole))} wrong"]
     if ratios:
         parts.append(f"whole calls: geometric mean {mean(ratios):.3f}, least {min(ratios):.3f}")

@@ -35,7 +35,9 @@ SPIN_MILLISECONDS = 0.12
 
 Side = NewType("Side", str)
 """Whose kernel is launched."""
-TWILL, STOCK = Side("twill"), Side("stock")
+TWILL, MULTISTAGE, STOCK = Side("twill"), Side("twill, multistage"), Side("stock")
+OWN = (TWILL, MULTISTAGE)
+"""Those of Twill's kernels: by the schedule, and without warp specialisation."""
 
 
 class Event(Protocol):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+import gemm_pointers
 import gemm_tma as gemm
 import pytest
 import triton
@@ -17,11 +18,11 @@ import twill_gpu
 from test_jit import TILES, gemm_arguments
 from torch_clock import Clock
 from twill_gpu import activation
-from twill_gpu.activation import workers
+from twill_gpu.activation import specialisation, workers
 from twill_gpu.activation.records import Records, digest_of
 from twill_gpu.activation.settings import Mode, Settings
 from twill_gpu.activation.sources import may_multiply
-from twill_gpu.contest import FEW, SAMPLES
+from twill_gpu.contest import FEW, MULTISTAGE, OWN, SAMPLES, STOCK, TWILL
 
 TRIALS = 2 * SAMPLES + 2
 
@@ -133,6 +134,25 @@ class TestTiers:
         gpu.launched.clear()
         launch(triton.jit(gemm.gemm_tma.fn), tensor, 3)
         assert sides(gpu) == ["stock", "twill", "twill"], activation.status()
+
+    def test_both_of_twills_kernels_take_part_and_one_that_refuses_leaves_the_other(self, gpu, tensor, monkeypatch):
+        # As good as any for that, and made sooner.
+        monkeypatch.setitem(specialisation.OPTIONS, TWILL, {"schedule": "in-order"})
+        activation.install("wait")
+        kernel = triton.jit(gemm_pointers.gemm_pointers.fn)
+        matrices = [tensor(shape, address=(k + 1) << 20) for k, shape in enumerate([[512, 256], [256, 384], [512, 384]])]
+        for _ in range(6 * SAMPLES):
+            kernel[(4, 3)](*matrices, 512, 384, 256, 256, 384, 384, **TILES, num_warps=8)
+        (found,) = activation._activity.found
+        (contest,) = found.contests.values()
+        assert contest.sides == (STOCK, *OWN) and contest.winner in OWN and set(contest.milliseconds) == {STOCK, *OWN}
+        (status,) = activation.status()
+        assert (status.status, status.wins, status.grids) == ("scheduled", 1, 1)
+        found.refuse("no such rows", TWILL)
+        assert found.challengers == (MULTISTAGE,) and activation.status()[0].reason == ""
+        assert activation.status()[0].status == "scheduled" and "multistage" in str(activation.status())
+        found.refuse("nothing")
+        assert found.challengers == () and activation.status()[0].reason == "nothing"
 
     def test_the_slower_has_no_more_launches(self, gpu, tensor):
         gpu.milliseconds[8] = 1.9

@@ -193,6 +193,18 @@ class MachineCode(Folder):
         self.assertIn("R57", early(Code(chain, [read.format(57, 56), wait.format(0)])))
         self.assertIsNone(early(Code(chain, [wait.format(0), read.format(57, 56)])))
 
+    def test_registers_of_an_instruction(self):
+        for line, expected in [
+            ("LDGSTS.E.BYPASS.128 [R57+0x800], desc[UR22][R22.64], P5 ;", {57, 22, 23}),
+            ("@!P0 STG.E.128 desc[UR4][R2.64], R8 ;", {2, 3, 8, 9, 10, 11}),
+            ("LDG.E.64 R4, desc[UR4][R2.64] ;", {2, 3, 4, 5}),
+            ("IMAD.WIDE R14, R23, 0x2, R2 ;", {14, 15, 23, 2, 3}),
+            ("IMAD.WIDE.U32.X R4, R2, R3, R6, P0 ;", {4, 5, 2, 3, 6, 7}),
+            ("LDSM.16.M88.4 R28, [R9] ;", {28, 29, 30, 31, 9}),
+            ("FADD R5, R6, -R7 ;", {5, 6, 7}),
+        ]:
+            self.assertEqual(assemble.machine_code.registers_of(line.split(";")[0]), expected, line)
+
 
 class Blackwell(unittest.TestCase):
     def test_gemm(self):

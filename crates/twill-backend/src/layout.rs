@@ -29,6 +29,8 @@ pub(crate) enum Layout {
     Coalesced { shape: Vec<u64>, dimension: usize, vector: u64, warps: u32 },
     /// Of the result of an MMA of all warps: `wgmma` (3) or `mma.sync` (2), in elements of this many bits.
     Mma { version: u32, shape: Vec<u64>, bits: u32, warps: u32 },
+    /// Of an operand of an MMA, 0 for the left one, in elements of this many bits, for a result of this layout.
+    Operand { index: u32, bits: u32, parent: Box<Layout> },
 }
 
 impl Layout {

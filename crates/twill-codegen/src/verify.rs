@@ -1,6 +1,7 @@
 //! The seal without which no code is printed.
 
 mod cluster;
+mod copies;
 mod early_returns;
 mod enclosing_loops;
 mod protocol;
@@ -67,6 +68,7 @@ impl Deref for Checked {
 pub fn check(program: WarpProgram) -> Result<Checked, Error> {
     let started = Instant::now();
     registers::check(&program)?;
+    copies::check(&program)?;
     match verify(&program.system()?, &Limits::default()) {
         Ok(verified) => Ok(Checked { proof: verified.proof(), program, seconds: started.elapsed().as_secs_f64() }),
         Err(ProtocolError::Violated(found)) => Err(Error::Protocol { counterexample: found.to_string() }),

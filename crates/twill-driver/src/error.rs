@@ -70,6 +70,15 @@ pub enum Error {
         /// Its architecture.
         architecture: String,
     },
+    /// A multistage kernel was asked for, and nothing of it can be loaded ahead.
+    #[error(
+        "{input}: no tile that a loop loads can be copied ahead by cp.async (in Gluon, from 4 bytes of known contiguity on, \
+         through pointers); leave --schedule out"
+    )]
+    NoLoadsAhead {
+        /// The input.
+        input: String,
+    },
     /// Code was asked for iterations that are scheduled as one.
     #[error("{input}: code is generated for a loop as it stands; leave --unroll out")]
     Unrolled {

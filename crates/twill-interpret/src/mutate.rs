@@ -151,7 +151,7 @@ fn at(nodes: &mut Vec<Node>, k: usize, edit: Edit) -> Option<String> {
             *previous = !*previous;
             Some("Phase Wait".into())
         }
-        (Edit::InFlight, Op::WgmmaWait { pending: more, .. } | Op::TmaStoreWait(more)) => {
+        (Edit::InFlight, Op::WgmmaWait { pending: more, .. } | Op::TmaStoreWait(more) | Op::CpAsyncWait(more)) => {
             *more += 1;
             Some(format!("Early {name}"))
         }
@@ -172,6 +172,8 @@ fn name(op: &Op) -> Option<&'static str> {
         Op::Tcgen05Commit(_) => "Tcgen05Commit",
         Op::WgmmaWait { .. } => "WgmmaWait",
         Op::TmaLoad { .. } | Op::CpAsync { .. } => "Load",
+        Op::CpAsyncCommit => "CpAsyncCommit",
+        Op::CpAsyncWait(_) => "CpAsyncWait",
         Op::LocalStore { .. } => "LocalStore",
         Op::FenceProxyAsync => "Fence",
         Op::TmaStore { .. } => "Store",
@@ -230,7 +232,7 @@ fn collect(nodes: &[Node], ops: &mut Vec<Op>) {
 fn uses(op: &Op, buffer: BufferId, cursors: &mut BTreeSet<CursorId>, barriers: &mut BTreeSet<BarrierId>) {
     let mut slots = op.reads();
     match op {
-        Op::TmaLoad { to, full, .. } | Op::CpAsync { to, full, .. } => {
+        Op::TmaLoad { to, full, .. } | Op::CpAsync { to, full: Some(full), .. } => {
             if to.buffer == buffer {
                 barriers.insert(*full);
             }

@@ -7,9 +7,10 @@ mod common;
 use common::{Call, example};
 use std::collections::HashMap;
 use std::rc::Rc;
+use twill_codegen::Error;
 use twill_codegen::GroupShares;
 use twill_codegen::in_order::lower;
-use twill_codegen::ir::WarpProgram;
+use twill_codegen::ir::{CursorId, Node, Note, Op, WarpProgram};
 use twill_graph::SplitMix64;
 use twill_interpret::warps::{Choice, Habit};
 use twill_interpret::{
@@ -18,30 +19,34 @@ use twill_interpret::{
 use twill_triton::kernel::find;
 use twill_triton::mlir::{FloatKind, Module, Type};
 
-/// The kernel's program, its form checked, its text read back.
-fn program(module: &Module) -> WarpProgram {
-    let program = lower(module, find(module, None).unwrap(), None).unwrap();
-    assert_eq!(twill_codegen::verify::well_formed(&program), Ok(()));
-    assert_eq!(program.to_string().parse::<WarpProgram>().unwrap(), program);
-    twill_codegen::check(program).unwrap().into_inner()
+/// The kernel's programs, without and with loads that run ahead: their form checked, their text read back.
+fn programs(module: &Module) -> [WarpProgram; 2] {
+    [0, 192 << 10].map(|ring_bytes| {
+        let program = lower(module, find(module, None).unwrap(), None, ring_bytes).unwrap();
+        assert_eq!(twill_codegen::verify::well_formed(&program), Ok(()));
+        assert_eq!(program.to_string().parse::<WarpProgram>().unwrap(), program);
+        twill_codegen::check(program).unwrap().into_inner()
+    })
 }
 
-fn agrees(name: &str, program: &WarpProgram, launch: &Launch, before: &Memory, expected: &Memory) {
-    let mut found = before.clone();
-    warps::run(program, launch, 1, &mut found, &mut Choice::new(Habit::Priorities, 0)).unwrap();
-    assert_eq!(difference(expected, &found, Tolerance::Exact), None, "{name}");
-    assert!(difference(before, &found, Tolerance::Exact).is_some(), "{name} writes something");
+fn agree(name: &str, programs: &[WarpProgram], launch: &Launch, before: &Memory, expected: &Memory) {
+    for (program, habit) in programs.iter().flat_map(|program| Habit::ALL.map(|habit| (program, habit))) {
+        let mut found = before.clone();
+        warps::run(program, launch, 1, &mut found, &mut Choice::new(habit, 0)).unwrap();
+        assert_eq!(difference(expected, &found, Tolerance::Exact), None, "{name}");
+        assert!(difference(before, &found, Tolerance::Exact).is_some(), "{name} writes something");
+    }
 }
 
 #[test]
 fn examples() {
     for name in ["gemm_tma", "gemm_pointers", "swiglu", "attention_forward_causal_d64", "attention_backward_d64"] {
         let kernel = twill_triton::read(&example(name), name).unwrap();
-        let program = program(kernel.module());
+        let programs = programs(kernel.module());
         let call = Call::new(&kernel, 2, 7);
         let mut expected = call.memory.clone();
         sequential::run(&kernel, &call.launch, &mut expected).unwrap();
-        agrees(name, &program, &call.launch, &call.memory, &expected);
+        agree(name, &programs, &call.launch, &call.memory, &expected);
     }
 }
 
@@ -63,13 +68,72 @@ fn call(n: i64, programs: u32, seed: u64) -> (Launch, Memory) {
 fn control_flow() {
     for name in ["early_return", "nested", "while_loop", "regions"] {
         let module = twill_triton::mlir::parse(&example(&format!("fixtures/in_order/{name}")), name).unwrap();
-        let program = program(&module);
+        let programs = programs(&module);
         for n in [1, 2, 3, 5] {
             let (launch, before) = call(n, 4, n as u64);
             let mut expected = before.clone();
             sequential::run_function(&module, find(&module, None).unwrap(), &launch, &mut expected).unwrap();
-            agrees(&format!("{name}, n = {n}"), &program, &launch, &before, &expected);
+            agree(&format!("{name}, n = {n}"), &programs, &launch, &before, &expected);
         }
+    }
+}
+
+/// The operations of a loop that runs ahead, and what surrounds them, in the order of the text.
+fn changed(program: &WarpProgram, change: &mut dyn FnMut(&mut Vec<Node>)) -> WarpProgram {
+    fn walk(nodes: &mut Vec<Node>, change: &mut dyn FnMut(&mut Vec<Node>)) {
+        change(nodes);
+        for node in nodes {
+            node.blocks_mut().into_iter().for_each(|block| walk(block, change));
+        }
+    }
+    let mut program = program.clone();
+    walk(&mut program.groups[0].body, change);
+    program
+}
+
+#[test]
+fn mistakes_in_rings_that_a_group_fills_itself_are_found() {
+    let kernel = twill_triton::read(&example("gemm_pointers"), "gemm_pointers").unwrap();
+    let [_, program] = programs(kernel.module());
+    let is_wait = |node: &Node| matches!(node, Node::Op(Op::CpAsyncWait(_), _));
+    let in_loop =
+        |nodes: &[Node]| nodes.iter().any(|n| matches!(n, Node::Op(Op::AdvanceCursor(at), _) if at.index() == 1));
+    type Change<'c> = (&'c str, &'c mut dyn FnMut(&mut Vec<Node>));
+    let mistakes: [Change<'_>; 5] = [
+        ("no wait", &mut |nodes| {
+            if in_loop(nodes) {
+                nodes.retain(|node| !is_wait(node));
+            }
+        }),
+        ("a wait for too few", &mut |nodes| {
+            for node in nodes {
+                if let Node::Op(Op::CpAsyncWait(pending), _) = node {
+                    *pending += 1;
+                }
+            }
+        }),
+        ("the same slot again", &mut |nodes| {
+            if in_loop(nodes) {
+                nodes.pop();
+            }
+        }),
+        ("a slot that is still read", &mut |nodes| {
+            if in_loop(nodes)
+                && let Some(at) = nodes.iter().position(|n| matches!(n, Node::Op(Op::CpAsync { .. }, _)))
+            {
+                nodes.insert(at, Node::Op(Op::AdvanceCursor(CursorId::at(0)), Note::default()));
+            }
+        }),
+        ("copies that nobody waits for", &mut |nodes| {
+            if !in_loop(nodes) {
+                nodes.retain(|node| !is_wait(node));
+            }
+        }),
+    ];
+    for (what, change) in mistakes {
+        let planted = changed(&program, change);
+        assert_ne!(planted, program, "{what}");
+        assert!(matches!(twill_codegen::check(planted), Err(Error::Protocol { .. })), "{what}");
     }
 }
 
@@ -77,7 +141,7 @@ fn control_flow() {
 #[test]
 fn an_early_return_writes_nothing() {
     let module = twill_triton::mlir::parse(&example("fixtures/in_order/early_return"), "early_return").unwrap();
-    let program = program(&module);
+    let [program, _] = programs(&module);
     let (launch, before) = call(2, 4, 1);
     let mut found = before.clone();
     warps::run(&program, &launch, 1, &mut found, &mut Choice::new(Habit::Priorities, 0)).unwrap();
@@ -88,7 +152,7 @@ fn an_early_return_writes_nothing() {
 /// Programs that return early, in every group, and branches in and after loops: their schedules are realised.
 #[test]
 fn early_returns_and_branches_of_pipelined_kernels() {
-    use twill_codegen::ir::{Node, TileOrder};
+    use twill_codegen::ir::TileOrder;
     use twill_interpret::{Compiled, Question, Way};
     let machine = twill_machine::Machine::load("h200").unwrap();
     for name in ["product_returning", "product_guarded", "product_branching"] {

@@ -147,7 +147,8 @@ impl Writer<'_> {
             Op::Wgmma { to, left, right, .. } => self.mma(*to, left, right),
             Op::Tcgen05Mma(_) | Op::Tcgen05Commit(_) | Op::Opaque { .. } => self.unknown = true,
             Op::WgmmaWait { pending, .. } => self.steps.push(Step::WaitMmas(*pending)),
-            Op::TmaLoad { to, full, .. } | Op::CpAsync { to, full, .. } => {
+            Op::CpAsync { full: None, .. } | Op::CpAsyncCommit | Op::CpAsyncWait(_) => self.unknown = true,
+            Op::TmaLoad { to, full, .. } | Op::CpAsync { to, full: Some(full), .. } => {
                 if let Some(at) = to.at {
                     let (bytes, barrier) = (self.costs.bytes(to), self.barrier(*full, at));
                     self.steps.push(Step::Load { bytes, barrier });

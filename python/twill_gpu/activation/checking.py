@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..contest import STOCK, TWILL, Side
+from ..contest import OWN, STOCK, TWILL, Side
 
 if TYPE_CHECKING:
     from .specialisation import Specialised
@@ -19,7 +19,7 @@ ROUNDINGS = 4
 
 def next_side(found: Specialised) -> Side:
     """Who is to be compared with stock Triton; stock Triton itself once that was done."""
-    wanted = {side: LAUNCHES if side == TWILL else 1 for side in found.challengers}
+    wanted = {side: LAUNCHES if side in OWN else 1 for side in found.challengers}
     return next((side for side, times in wanted.items() if found.compared[side] < times), STOCK)
 
 
@@ -67,8 +67,8 @@ def launch(
 
 def _leave(found: Specialised, side: Side, why: str) -> None:
     """A challenger has no more launches."""
-    if side == TWILL:
-        found.refuse(why)
+    if side in OWN:
+        found.refuse(why, side)
     else:
         found.drop(side)
 

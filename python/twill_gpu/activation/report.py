@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
-from ..contest import STOCK, TWILL
+from ..contest import OWN, STOCK, Contest
 from .specialisation import Specialised, Status
 
 
@@ -23,7 +23,7 @@ class KernelStatus:
     reason: str
     """Why Twill has no kernel for it; empty where it has one."""
     interval: int | None
-    """Cycles of an iteration, I, by the schedule."""
+    """Cycles of an iteration, I, by the schedule; 0 of a kernel without one (multistage)."""
     proof: str | None
     """What is known of I: `optimal in the model of h200: proved`, say."""
     assembler: str | None
@@ -36,9 +36,9 @@ class KernelStatus:
     grids: int
     """Grids and sizes for which it is settled who is the fastest."""
     wins: int
-    """Those for which Twill's kernel is."""
+    """Those for which one of Twill's kernels is."""
     speed: float | None
-    """Stock Triton's time by that of Twill's kernel, the median of those grids."""
+    """Stock Triton's time by that of the faster of Twill's kernels, the median of those grids."""
     configurations: dict[str, int]
     """How many of those grids other stages and warps of stock Triton have won, by what they are."""
     gain: float | None
@@ -64,12 +64,17 @@ def status_of(found: Specialised) -> KernelStatus:
         found.captured.total(),
         found.captured.total() - found.captured[STOCK],
         len(settled),
-        winners.pop(TWILL, 0),
-        _median([one.speed_of(TWILL) for one in settled]),
+        sum(winners.pop(side, 0) for side in OWN),
+        _median([_best(one) for one in settled]),
         {str(side): count for side, count in winners.most_common()},
         _median([one.speed_of(one.winner) for one in settled]),
         list(found.checked),
     )
+
+
+def _best(settled: Contest) -> float | None:
+    """Stock Triton's time by that of the fastest of Twill's kernels."""
+    return max((speed for speed in map(settled.speed_of, OWN) if speed is not None), default=None)
 
 
 def _median(speeds: Iterable[float | None]) -> float | None:
@@ -91,7 +96,8 @@ def _line(one: KernelStatus) -> str:
         why = " ".join(one.reason.split())
         parts = [f"{one.name}: stock Triton, with other stages and warps where that is faster (no kernel of Twill's: {why})"]
     else:
-        parts = [f"{one.name}: scheduled, I = {one.interval} cycles"]
+        how = f"I = {one.interval} cycles" if one.interval else "multistage"
+        parts = [f"{one.name}: scheduled, {how}"]
         if one.grids:
             parts.append(f"faster for {one.wins} of {one.grids} grids")
         if one.speed:

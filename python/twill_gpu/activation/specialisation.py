@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, TimeoutError
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import backend
 from ..errors import TwillError
-from ..contest import STOCK, TWILL, Contest, Gpu, Side
+from ..contest import MULTISTAGE, OWN, STOCK, TWILL, Contest, Gpu, Side
 from ..scheduled import ScheduledKernel
 from . import configurations
 from .configurations import Compiled, Made
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 _MMA = re.compile(r"\btt\.dot(_scaled)?\b")
 _LOOP = re.compile(r"\bscf\.(for|while)\b")
+OPTIONS: dict[Side, dict[str, object]] = {MULTISTAGE: {"schedule": "multistage"}, TWILL: {}}
+"""What Twill's kernels of a specialisation are made by, the one first that is made sooner."""
 SHARE = 0.01
 """The part of a kernel's time so far that trials in the background may cost."""
 REMEMBERED = 256
@@ -92,7 +95,9 @@ class Specialised:
         self.name = function.name
         self.reason = ""
         """Why Twill has no kernel for it."""
-        self.kernel: ScheduledKernel | None = None
+        self.kernels: dict[Side, ScheduledKernel] = {}
+        self._reasons: dict[Side, str] = {}
+        self._changing = threading.Lock()
         self.configurations: dict[Side, Made] = {}
         """What stock Triton compiled with other stages and warps."""
         self.contests: dict[Any, Contest] = {}
@@ -108,18 +113,25 @@ class Specialised:
         self._numbers: list[str] | None = None
         self._target, self._digest = target, ""
         self._stock: Compiled | None = None
-        self._awaits_kernel = self._awaits_configurations = False
+        self._awaited: set[Side] = set()
+        self._awaits_configurations = False
         self._left_to_begin = [None]
         """Empty once it has begun: of several threads one takes it."""
 
     @property
     def status(self) -> Status:
         """What runs it."""
-        if self.kernel is not None:
+        if self.kernels:
             return Status.SCHEDULED
-        if self._awaits_kernel or self._awaits_configurations:
+        if self._awaited or self._awaits_configurations:
             return Status.WAITING
         return Status.TUNED if self.configurations else Status.STOCK
+
+    @property
+    def kernel(self) -> ScheduledKernel | None:
+        """Twill's kernel; of several that of the schedule."""
+        kernels = self.kernels
+        return next((kernels[side] for side in OWN if side in kernels), None)
 
     @property
     def reads_addresses(self) -> bool:
@@ -129,7 +141,7 @@ class Specialised:
     @property
     def challengers(self) -> tuple[Side, ...]:
         """Who may be faster than stock Triton as its author has it."""
-        return (*((TWILL,) if self.kernel is not None else ()), *self.configurations)
+        return (*(side for side in OWN if side in self.kernels), *self.configurations)
 
     def begin(self, only: Sequence[str], stock: Callable[[], Compiled], passed: int | None = None) -> None:
         """Has kernels made, or takes what is there; whatever goes wrong, stock Triton runs.
@@ -152,13 +164,14 @@ class Specialised:
                 records.remove(f"{self._digest}.trial")
                 # Whoever was launched: nothing is tried of it any more.
                 records.write(f"{self._digest}.died", {"name": self.name})
-                self._fail("a process ended while its first launches were under way", keep=False)
+                self.reason = "a process ended while its first launches were under way"
+                self.activity.tell(self)
                 return
             if records.read(f"{self._digest}.died") is not None:
                 self.reason = "a process ended while its first launches were under way"
                 return
-            # Both are under way before either is waited for.
-            under_way = [self._begin()]
+            # All are under way before one is waited for.
+            under_way = [self._begin(side) for side in OPTIONS]
             if self.activity.settings.configurations:
                 under_way.append(self._configure(stock, passed))
             for future, then in filter(None, under_way):
@@ -166,8 +179,8 @@ class Specialised:
                     self._wait(future)
                 future.add_done_callback(then)
         except Exception as error:
-            self.kernel, self.reason = None, f"{type(error).__name__}: {error}"
-            self._awaits_kernel = self._awaits_configurations = False
+            self.kernels, self.reason = {}, f"{type(error).__name__}: {error}"
+            self._awaited, self._awaits_configurations = set(), False
         finally:
             if not self.status.is_taken:
                 self._ttir = ""
@@ -202,27 +215,41 @@ class Specialised:
         return None
 
     # --------------------------------------------------------------------------------------------- making a kernel
-    def _begin(self) -> _UnderWay | None:
+    def _begin(self, side: Side) -> _UnderWay | None:
         """Takes what earlier processes made or found; else has it made."""
-        record = self.activity.records.read(self._digest)
+        record = self.activity.records.read(self._record(side))
         if record is not None and "error" in record:
-            self.reason = str(record["error"])
+            self._say_why(side, str(record["error"]))
             return None
-        self._awaits_kernel, self.reason = True, "a kernel is being made"
+        self._awaited.add(side)
+        if not self.kernels:
+            self.reason = "a kernel is being made"
+        options = OPTIONS[side]
         try:
-            folder = backend.cached_kernel(self._ttir, self.name, self._machine, {})
+            folder = backend.cached_kernel(self._ttir, self.name, self._machine, options)
         except Exception:
             folder = None
         if folder is not None:
-            self._take(folder)
+            self._take(side, folder)
             return None
         why_not = self._may_make()
         if why_not is not None:
-            self._awaits_kernel, self.reason = False, f"no kernel is in the cache, and {why_not}"
+            self._say_why(side, f"no kernel is in the cache, and {why_not}")
             return None
         place = self.activity.new_folder()
-        future = self.activity.workers.make(self._ttir, self.name, self._machine, {}, place)
-        return future, lambda future: self._made(future, place)
+        future = self.activity.workers.make(self._ttir, self.name, self._machine, options, place)
+        return future, lambda future: self._made(side, future, place)
+
+    def _record(self, side: Side) -> str:
+        """Where it is kept that a kernel cannot be made."""
+        return self._digest if side == TWILL else digest_of(f"{self._digest} {side}")
+
+    def _say_why(self, side: Side, reason: str) -> None:
+        """One of Twill's kernels is not there: if no other is, that is the reason why Twill has none."""
+        self._awaited.discard(side)
+        self._reasons[side] = reason
+        if not self.kernels and not self._awaited:
+            self.reason = next(self._reasons[one] for one in OWN if one in self._reasons)
 
     def _may_make(self) -> str | None:
         """Why nothing is made in this process; None where it may be."""
@@ -240,30 +267,26 @@ class Specialised:
             self.reason = f"a kernel is being made; the launch waited {WAIT_SECONDS:.0f} s for it"
             say(f"twill: {self.name}: there is no kernel after {WAIT_SECONDS:.0f} s; stock Triton runs until there is one")
 
-    def _made(self, future: Future[_Answer], folder: Path) -> None:
+    def _made(self, side: Side, future: Future[_Answer], folder: Path) -> None:
         error = future.exception()
         if error is not None:
             # What was interrupted says nothing about the kernel.
-            self._fail(str(error), keep=not isinstance(error, Unanswered))
+            self._fail(side, str(error), keep=not isinstance(error, Unanswered))
         else:
-            self._take(folder)
+            self._take(side, folder)
 
-    def _take(self, folder: Path) -> None:
-        """Takes a kernel from its folder, if it is one that may be faster."""
+    def _take(self, side: Side, folder: Path) -> None:
+        """Takes a kernel from its folder."""
         with self.activity.loading:
             if self.activity.has_ended:
                 return
             try:
-                described = json.loads((folder / "kernel.json").read_text(encoding="utf-8"))
-                if described.get("in_order"):
-                    self._fail(f"Twill's kernel has no pipeline: {described['in_order']}")
-                    return
                 kernel = ScheduledKernel(folder, self._ttir, self._machine)
                 kernel.check_parameters(list(self.function.arg_names))
                 kernel.compile()
                 kernel.shed()
             except Exception as error:
-                self._fail(f"{type(error).__name__}: {error}", keep=isinstance(error, TwillError))
+                self._fail(side, f"{type(error).__name__}: {error}", keep=isinstance(error, TwillError))
                 return
             finally:
                 # All of it was read.
@@ -274,16 +297,18 @@ class Specialised:
                 for one in parameters
                 if one["kind"] == "scalar" and not one["element"].startswith(("fp", "bf"))
             ]
-            self.kernel, self.reason, self._awaits_kernel = kernel, "", False
+            with self._changing:
+                self.kernels, self.reason = {**self.kernels, side: kernel}, ""
+            self._awaited.discard(side)
             # It may be faster than who has won without it.
             self.contests.clear()
         self.activity.tell(self)
 
-    def _fail(self, reason: str, keep: bool = True) -> None:
-        """There is no kernel of Twill's; in later processes neither if that is to be kept."""
-        self.reason, self._awaits_kernel = reason, False
+    def _fail(self, side: Side, reason: str, keep: bool = True) -> None:
+        """One of Twill's kernels is not made; in later processes neither if that is to be kept."""
+        self._say_why(side, reason)
         if keep:
-            self.activity.records.write(self._digest, {"error": reason, "name": self.name})
+            self.activity.records.write(self._record(side), {"error": reason, "name": self.name})
         self.activity.tell(self)
 
     # --------------------------------------------------------------------------------------------- other configurations
@@ -333,12 +358,20 @@ class Specialised:
         return made.kernel
 
     # --------------------------------------------------------------------------------------------- launching
-    def refuse(self, reason: str) -> None:
-        """Twill's kernel has no more launches in this process: there was one on arguments that it does not take."""
-        kernel, self.kernel = self.kernel, None
-        self.contests.clear()
-        self.reason = reason
-        if kernel is not None:
+    def refuse(self, reason: str, side: Side | None = None) -> None:
+        """One of Twill's kernels, or all, has no more launches in this process: there was one that it does not take."""
+        with self._changing:
+            refused = {one: kernel for one, kernel in self.kernels.items() if side in (None, one)}
+            self.kernels = {one: kernel for one, kernel in self.kernels.items() if one not in refused}
+        if self.kernels:
+            for contest in list(self.contests.values()):
+                for one in refused:
+                    contest.forfeit(one)
+        else:
+            self.contests.clear()
+            self.reason = reason
+        for one, kernel in refused.items():
+            self._reasons[one] = reason
             kernel.forget()
         self.activity.tell(self)
 
@@ -350,14 +383,15 @@ class Specialised:
 
     def forget(self) -> None:
         """Lets go of all that is known of it. Another thread may be about to launch it."""
-        kernel, self.kernel, self.configurations = self.kernel, None, {}
+        kernels, self.kernels, self.configurations = self.kernels, {}, {}
         self.contests.clear()
         self._ttir = ""
-        if kernel is not None:
+        for kernel in kernels.values():
             kernel.forget()
 
     def keep_settled(self) -> None:
         """Forgets contests that are under way: those of a forked child are its parent's."""
+        self._changing = threading.Lock()
         self.contests = {key: one for key, one in list(self.contests.items()) if one.winner is not None}
 
     def class_of(self, bound: dict[str, Any], grid: tuple[int, ...]) -> tuple[int, ...]:

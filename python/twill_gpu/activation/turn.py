@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..contest import STOCK, TWILL, Contest, Side
+from ..contest import OWN, STOCK, Contest, Side
 from . import checking
 from .settings import Mode
 from .specialisation import Specialised
@@ -31,6 +31,7 @@ def launch(activity: Activity, found: Specialised, bound: dict[str, Any], grid: 
         return by_stock()
     is_check = activity.settings.mode is Mode.CHECK
     contested: Contest | None = None
+    side = STOCK
     try:
         sizes: Any = grid(bound) if callable(grid) else grid
         grid = tuple(map(operator.index, sizes))
@@ -41,7 +42,7 @@ def launch(activity: Activity, found: Specialised, bound: dict[str, Any], grid: 
         by_other = None if side == STOCK else _launcher(activity, found, side, bound, grid, is_capturing)
     except Exception as error:
         # Refused, or whatever: stock Triton says it if the arguments are wrong.
-        found.refuse(f"{type(error).__name__}: {error}")
+        found.refuse(f"{type(error).__name__}: {error}", side if side in OWN else None)
         return by_stock()
     if by_other is None:
         # Trials of stock Triton's are timed; launches that another one could not have are none.
@@ -57,8 +58,8 @@ def launch(activity: Activity, found: Specialised, bound: dict[str, Any], grid: 
             contested.launch(side, partial(by_other, bound))
     except Exception as error:
         # It was not launched.
-        if side == TWILL:
-            found.refuse(f"{type(error).__name__}: {error}")
+        if side in OWN:
+            found.refuse(f"{type(error).__name__}: {error}", side)
         else:
             found.drop(side)
         return by_stock()
@@ -83,13 +84,13 @@ def _launcher(
     activity: Activity, found: Specialised, side: Side, bound: dict[str, Any], grid: tuple[int, ...], is_capturing: bool
 ) -> Callable[[dict[str, Any]], Any] | None:
     """What launches a challenger on arguments; None where it cannot be launched now. Raises what Twill's kernel refuses."""
-    if side != TWILL:
+    if side not in OWN:
         made = found.configurations.get(side)
         if made is None or (is_capturing and made.kernel is None):
             return None
         other = found.configuration(side)
         return None if other is None else lambda values: activity.launch_stock(other, grid, values, found.device)
-    kernel = found.kernel
+    kernel = found.kernels.get(side)
     if kernel is None or (is_capturing and not kernel.is_planned(bound, grid)):
         return None
     plan, varying = kernel.plan(bound, grid)

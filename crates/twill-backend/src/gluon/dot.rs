@@ -5,7 +5,8 @@ use super::in_order::coalesced;
 use super::layout::Layout;
 use super::names::dtype;
 use super::opaque::{list, own, unknown};
-use twill_codegen::ir::{Expression, ExpressionKind, Group, Op, Opaque, VariableId, visit};
+use std::collections::HashSet;
+use twill_codegen::ir::{Expression, ExpressionKind, Group, Node, Op, Opaque, VariableId, visit};
 use twill_triton::mlir::{FloatKind, Type};
 
 /// How a multiplication is done.
@@ -105,24 +106,9 @@ pub(super) fn multiplication(
         _ => "\"ieee\"",
     };
     let text = match how {
-        Dot::Wgmma(bits) => {
-            // Other elements than those of 16 bits must be contiguous along the depth, and short rows are wrong otherwise
-            // (Triton 3.6: rows of less than 128 bytes, found by comparison with stock on an H100).
-            let row_bits = b.shape.last().map_or(0, |columns| columns * u64::from(bits));
-            let right = if bits == 16 && row_bits >= 1024 { "" } else { ", transposed=True" };
-            let shared = |e: &Expression, more: &str| {
-                format!("gl.NVMMASharedLayout.get_default_for({}, {}{more})", list(&e.shape), dtype(&e.element))
-            };
-            let depth = a.shape.last().copied().unwrap_or(0);
-            let imprecise = operation.attribute("maxNumImpreciseAcc").and_then(|n| n.parse::<u64>().ok()).unwrap_or(0);
-            let imprecise = imprecise.min(depth);
-            format!(
-                "dot_wgmma({}, {}, {sum}, {}, {}, {precision}, {imprecise})",
-                own(names, a),
-                own(names, b),
-                shared(a, ""),
-                shared(b, right)
-            )
+        Dot::Wgmma(_) => {
+            return by_wgmma(names, operation, operands, *to)
+                .map_or_else(|| unknown(operation), |mma| mma.waited_for(names, *to));
         }
         // Elements of 32 bits take as many registers.
         Dot::Mma if let (Some(32), Some(parts)) = (a.element.scalar_bits(), depth_at_a_time(a, b)) => {
@@ -156,6 +142,160 @@ pub(super) fn multiplication(
             format!("{} = gl.convert_layout({text}, {})", names.variable(*to), names.layout(have))
         }
         _ => format!("{} = {text}", names.variable(*to)),
+    }
+}
+
+/// A `wgmma` that is started.
+pub(super) struct StartedMma {
+    /// Its statements.
+    pub lines: Vec<String>,
+    /// Names of what must stay where it is until it has ended, besides its result.
+    pub operands: Vec<String>,
+    /// How its operands are put into shared memory, the left one first, where they are.
+    puts: [Option<String>; 2],
+    /// The layout that its variable has, where that is another one.
+    converted: Option<Layout>,
+}
+
+impl StartedMma {
+    /// Whether its result may be waited for later.
+    pub fn may_run_on(&self) -> bool {
+        self.converted.is_none()
+    }
+
+    /// Its statements, and those that wait for it.
+    pub fn waited_for(self, names: &Names<'_>, to: VariableId) -> String {
+        let mut lines = self.lines;
+        let to = names.variable(to);
+        lines.push(wait(&[to.to_owned()], &self.operands));
+        if let Some(layout) = &self.converted {
+            lines.push(format!("{to} = gl.convert_layout({to}, {})", names.layout(layout)));
+        }
+        lines.join("\n")
+    }
+}
+
+/// The statement that waits for results, and frees operands.
+pub(super) fn wait(results: &[String], operands: &[String]) -> String {
+    let all: Vec<&str> = results.iter().chain(operands).map(String::as_str).collect();
+    let comma = if all.len() == 1 { "," } else { "" };
+    let all = all.join(", ");
+    format!("{all} = warpgroup_mma_wait(0, deps=({all}{comma}))")
+}
+
+/// A multiplication outside the pipeline's own MMAs that `wgmma` does; none for another one.
+pub(super) fn by_wgmma(
+    names: &Names<'_>,
+    operation: &Opaque,
+    operands: &[Expression],
+    to: VariableId,
+) -> Option<StartedMma> {
+    let [a, b, sum, ..] = operands else { return None };
+    let how = multiplied_by(names.in_order, operation, operands, names.group.warps)?;
+    let Dot::Wgmma(bits) = how else { return None };
+    let want = how.layout(&sum.shape, names.group.warps);
+    let sum = names.tile(sum, &want);
+    let precision = if operation.attribute("inputPrecision") == Some("tf32") { "\"tf32\"" } else { "\"ieee\"" };
+    // Other elements than those of 16 bits must be contiguous along the depth, and short rows are wrong otherwise
+    // (Triton 3.6: rows of less than 128 bytes, found by comparison with stock on an H100).
+    let is_read_by_rows = |e: &Expression, dimension: usize| {
+        let row_bits = e.shape.get(dimension).map_or(0, |extent| extent * u64::from(bits));
+        bits == 16 && row_bits >= 1024
+    };
+    let (mut lines, mut kept) = (Vec::new(), Vec::new());
+    let result = names.variable(to);
+    let is_taken = |name: &str| {
+        let parameters = names.kernel.parameters.iter().map(|one| &one.name);
+        let others = names.kernel.buffers.iter().map(|one| &one.name).chain(parameters);
+        names.group.variables.iter().map(|one| &one.name).chain(others).any(|other| other == name)
+    };
+    let mut named = |mut name: String, text: String| {
+        while is_taken(&name) {
+            name.push('_');
+        }
+        lines.push(format!("{name} = {text}"));
+        kept.push(name.clone());
+        name
+    };
+    // The depth is the left operand's last dimension, and the right one's first.
+    let slot = |e: &Expression, along_depth: bool, across: usize| match &e.kind {
+        ExpressionKind::Variable(id) => names.held.borrow().get(&(*id, along_depth)).cloned(),
+        ExpressionKind::FromShared(slot)
+            if !names.kernel.buffers[slot.buffer.index()].plain
+                && (slot.transposed != along_depth || is_read_by_rows(e, across)) =>
+        {
+            Some(names.slot(slot))
+        }
+        _ => None,
+    };
+    let shared = |e: &Expression, more: &str| {
+        let layout = format!("gl.NVMMASharedLayout.get_default_for({}, {}{more})", list(&e.shape), dtype(&e.element));
+        format!("put({}, {layout})", own(names, e))
+    };
+    let mut puts = [None, None];
+    let left = match slot(a, true, 0) {
+        Some(slot) => slot,
+        None => {
+            let operand = Layout::Operand { index: 0, bits, parent: Box::new(want.clone()) };
+            let text = match super::layout::infer(a, &names.layouts) {
+                Some(have) if bits == 16 && (have == operand || matches!(have, Layout::Mma { version: 3, .. })) => {
+                    names.tile(a, &operand)
+                }
+                _ => puts[0].insert(shared(a, "")).clone(),
+            };
+            named(format!("{result}_left"), text)
+        }
+    };
+    let right = slot(b, false, 1).unwrap_or_else(|| {
+        let more = if is_read_by_rows(b, 1) { "" } else { ", transposed=True" };
+        named(format!("{result}_right"), puts[1].insert(shared(b, more)).clone())
+    });
+    let depth = a.shape.last().copied().unwrap_or(0);
+    let imprecise = operation.attribute("maxNumImpreciseAcc").and_then(|n| n.parse::<u64>().ok()).unwrap_or(0);
+    // What copies brought is fenced behind their wait.
+    if puts.iter().any(Option::is_some) {
+        lines.push("fence_async_shared()".into());
+    }
+    lines.push(format!("{result} = start_wgmma({left}, {right}, {sum}, {precision}, {})", imprecise.min(depth)));
+    let converted = names.layouts[to.index()].clone().filter(|have| *have != want);
+    Some(StartedMma { lines, operands: kept, puts, converted })
+}
+
+/// What a loop's MMAs read of what is made before it, and is held in shared memory meanwhile: the variable, whether it is a left
+/// operand, and how it is put there.
+pub(super) fn held_operands(names: &Names<'_>, body: &[Node]) -> Vec<(VariableId, bool, String)> {
+    let (mut made, mut found) = (HashSet::new(), Vec::new());
+    made_in(body, &mut made);
+    visit(body, &mut |op| {
+        let Op::Opaque { operation, operands, results } = op else { return };
+        let ("tt.dot", [to]) = (operation.name.as_str(), results.as_slice()) else { return };
+        let Some(mma) = by_wgmma(names, operation, operands, *to) else { return };
+        for ((operand, is_left), put) in operands.iter().zip([true, false]).zip(mma.puts) {
+            if let (ExpressionKind::Variable(id), Some(text)) = (&operand.kind, put)
+                && !made.contains(id)
+                && !found.iter().any(|(other, left, _)| (other, *left) == (id, is_left))
+            {
+                found.push((*id, is_left, text));
+            }
+        }
+    });
+    found
+}
+
+/// The variables that nodes give values.
+fn made_in(nodes: &[Node], made: &mut HashSet<VariableId>) {
+    for node in nodes {
+        match node {
+            Node::Op(Op::Let { to, .. } | Op::Copy { to, .. }, _) => {
+                made.insert(*to);
+            }
+            Node::Op(Op::Opaque { results, .. }, _) => made.extend(results),
+            Node::For { variable, .. } => {
+                made.insert(*variable);
+            }
+            _ => {}
+        }
+        node.blocks().into_iter().for_each(|block| made_in(block, made));
     }
 }
 

@@ -21,10 +21,14 @@ pub(super) struct Names<'a> {
     pub layouts: Vec<Option<Layout>>,
     /// Tiles that are computed anew where they are used.
     pub inlined: HashMap<VariableId, Expression>,
+    /// Tiles of indices that are computed anew where they are wanted in another layout than their own.
+    pub recomputed: HashMap<VariableId, Expression>,
     /// One operation after the other is executed as the TTIR has it: numbers have its types.
     pub in_order: bool,
     /// Layouts that were named.
     pub used: RefCell<BTreeSet<Layout>>,
+    /// Operands of MMAs that shared memory holds while a loop runs: by variable, and whether it is a left one.
+    pub held: RefCell<HashMap<(VariableId, bool), String>>,
     /// What goes ahead of the loop whose body is written.
     pub ahead: RefCell<Option<Ahead>>,
 }
@@ -176,8 +180,9 @@ impl Names<'_> {
                 if let Some(expression) = self.inlined.get(id) {
                     return self.part(expression, want, broadcasts);
                 }
-                match &self.layouts[id.index()] {
-                    Some(have) if have == want => self.variable(*id).to_owned(),
+                match (&self.layouts[id.index()], self.recomputed.get(id)) {
+                    (Some(have), _) if have == want => self.variable(*id).to_owned(),
+                    (_, Some(expression)) => self.part(expression, want, false),
                     _ => format!("gl.convert_layout({}, {})", self.variable(*id), self.layout(want)),
                 }
             }

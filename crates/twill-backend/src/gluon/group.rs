@@ -36,6 +36,43 @@ pub(super) struct Printer<'a> {
     is_short_of_registers: bool,
     /// Names that mean something.
     taken: HashSet<String>,
+    /// Results of MMAs that were started beside a pipeline, and names of their operands.
+    started: Vec<(VariableId, Vec<String>)>,
+    /// How often each variable is read.
+    reads: Vec<usize>,
+}
+
+/// How often a group reads each of its variables.
+fn reads(group: &Group) -> Vec<usize> {
+    let mut reads = vec![0; group.variables.len()];
+    let mut count = |e: &Expression| {
+        e.walk(&mut |e| {
+            if let ExpressionKind::Variable(id) = e.kind {
+                reads[id.index()] += 1;
+            }
+        });
+    };
+    each_expression(&group.body, &mut count);
+    reads
+}
+
+/// All that nodes compute.
+fn each_expression(nodes: &[Node], f: &mut impl FnMut(&Expression)) {
+    for node in nodes {
+        node.expressions().into_iter().for_each(&mut *f);
+        if let Node::Op(op, _) = node {
+            match op {
+                Op::Let { value, .. } | Op::LocalStore { value, .. } => f(value),
+                Op::CpAsync { pointers, mask, .. } => std::iter::once(pointers).chain(mask).for_each(&mut *f),
+                Op::GlobalStore { pointers, value, mask } | Op::AtomicAdd { pointers, value, mask } => {
+                    [pointers, value].into_iter().chain(mask).for_each(&mut *f);
+                }
+                Op::Opaque { operands, .. } => operands.iter().for_each(&mut *f),
+                _ => {}
+            }
+        }
+        node.blocks().into_iter().for_each(|block| each_expression(block, f));
+    }
 }
 
 impl<'a> Printer<'a> {
@@ -51,13 +88,25 @@ impl<'a> Printer<'a> {
             group,
             layouts,
             inlined,
+            recomputed: if in_order { super::in_order::recomputed(group) } else { HashMap::new() },
             in_order,
             used: RefCell::new(BTreeSet::new()),
+            held: RefCell::new(HashMap::new()),
             ahead: RefCell::new(None),
         };
         let parameters = kernel.parameters.iter().map(|one| one.name.clone());
         let taken = group.variables.iter().map(|one| one.name.clone()).chain(parameters).collect();
-        Printer { kernel, group, names, out: String::new(), functions: Vec::new(), is_short_of_registers: false, taken }
+        Printer {
+            kernel,
+            group,
+            names,
+            out: String::new(),
+            functions: Vec::new(),
+            is_short_of_registers: false,
+            taken,
+            started: Vec::new(),
+            reads: if in_order { reads(group) } else { Vec::new() },
+        }
     }
 
     /// The group's function.
@@ -140,6 +189,9 @@ impl<'a> Printer<'a> {
 
     fn nodes(&mut self, depth: usize, nodes: &[Node]) {
         for node in nodes {
+            if !matches!(node, Node::Op(op, _) if self.may_run_under_mmas(op)) {
+                self.wait_for_mmas(depth);
+            }
             match node {
                 Node::Op(op, note) => self.op(depth, op, note),
                 Node::PipelinedLoop { index, first, body } => {
@@ -175,8 +227,12 @@ impl<'a> Printer<'a> {
                 Node::For { variable, lower, upper, step, body } => {
                     let [lower, upper, step] = [lower, upper, step].map(|bound| self.names.scalar(bound));
                     let name = self.names.variable(*variable).to_owned();
+                    let held = self.hold_operands(depth, body);
                     self.line(depth, &format!("for {name} in range({lower}, {upper}, {step}):"), "");
                     self.block(depth + 1, body);
+                    held.iter().for_each(|operand| {
+                        self.names.held.borrow_mut().remove(operand);
+                    });
                 }
                 // The condition is computed ahead of the loop, and again at the end of its body.
                 Node::While { before, condition, body } => {
@@ -199,6 +255,75 @@ impl<'a> Printer<'a> {
                 Node::Return => self.line(depth, "return", ""),
             }
         }
+        self.wait_for_mmas(depth);
+    }
+
+    /// Whether an operation reads nothing of what MMAs beside a pipeline are making, but to add to it.
+    fn may_run_under_mmas(&self, op: &Op) -> bool {
+        let reads = |e: &Expression| {
+            let mut found = false;
+            e.walk(&mut |e| {
+                found |=
+                    matches!(e.kind, ExpressionKind::Variable(id) if self.started.iter().any(|(one, _)| *one == id));
+            });
+            found
+        };
+        match op {
+            _ if self.started.is_empty() => true,
+            Op::Let { to, value } => !reads(value) && !self.started.iter().any(|(one, _)| one == to),
+            Op::CpAsync { pointers, mask, .. } => !reads(pointers) && !mask.as_ref().is_some_and(reads),
+            Op::CpAsyncCommit => true,
+            Op::Opaque { operation, operands, results } if operation.name == "tt.dot" => {
+                let sum = operands.get(2);
+                let adds = sum.is_some_and(|sum| {
+                    // Whoever else reads it must have waited for it.
+                    matches!(sum.kind, ExpressionKind::Variable(id) if self.reads[id.index()] == 1
+                        && self.names.layouts[id.index()]
+                            == results.first().and_then(|to| self.names.layouts[to.index()].clone()))
+                });
+                let is_mma = results.first().is_some_and(|to| {
+                    super::dot::by_wgmma(&self.names, operation, operands, *to).is_some_and(|mma| mma.may_run_on())
+                });
+                !operands.iter().take(2).any(reads) && is_mma && (adds || !sum.is_some_and(reads))
+            }
+            _ => false,
+        }
+    }
+
+    /// Puts what a loop's MMAs read of before it into shared memory.
+    fn hold_operands(&mut self, depth: usize, body: &[Node]) -> Vec<(VariableId, bool)> {
+        if !self.names.in_order {
+            return Vec::new();
+        }
+        let operands = super::dot::held_operands(&self.names, body);
+        for (id, is_left, text) in &operands {
+            let mut name = format!("{}_{}", self.names.variable(*id), if *is_left { "as_left" } else { "as_right" });
+            while !self.taken.insert(name.clone()) {
+                name.push('_');
+            }
+            self.line(depth, &format!("{name} = {text}"), "");
+            self.names.held.borrow_mut().insert((*id, *is_left), name);
+        }
+        if !operands.is_empty() {
+            self.line(depth, "fence_async_shared()", "");
+        }
+        operands.into_iter().map(|(id, is_left, _)| (id, is_left)).collect()
+    }
+
+    fn wait_for_mmas(&mut self, depth: usize) {
+        if self.started.is_empty() {
+            return;
+        }
+        let started = std::mem::take(&mut self.started);
+        let mut results: Vec<String> = Vec::new();
+        for (id, _) in &started {
+            let name = self.names.variable(*id).to_owned();
+            if !results.contains(&name) {
+                results.push(name);
+            }
+        }
+        let operands: Vec<String> = started.into_iter().flat_map(|(_, operands)| operands).collect();
+        self.line(depth, &super::dot::wait(&results, &operands), "");
     }
 
     /// Writes what the loop that begins here needs of what is the same in every iteration.
@@ -290,6 +415,25 @@ impl<'a> Printer<'a> {
                     combine = format!("combine_{of_group}{}", self.functions.len());
                     self.functions.push(super::opaque::combine_function(&combine, region));
                 }
+                if let ("tt.dot", [to], true) = (operation.name.as_str(), results.as_slice(), self.names.in_order)
+                    && let Some(mma) = super::dot::by_wgmma(&self.names, operation, operands, *to)
+                    && mma.may_run_on()
+                {
+                    // What it adds to is its own from here on.
+                    let sum = operands.get(2).and_then(|sum| match sum.kind {
+                        ExpressionKind::Variable(id) => Some(id),
+                        _ => None,
+                    });
+                    let mut operands = mma.operands;
+                    if let Some(at) = self.started.iter().position(|(one, _)| Some(*one) == sum) {
+                        operands.extend(self.started.remove(at).1);
+                    }
+                    self.started.push((*to, operands));
+                    for line in mma.lines {
+                        self.line(depth, &line, &comment);
+                    }
+                    return;
+                }
                 super::opaque::statement(&self.names, operation, operands, results, &combine)
             }
             Op::Let { to, value } => {
@@ -348,7 +492,7 @@ impl<'a> Printer<'a> {
                 )
             }
             Op::CpAsync { pointers, mask, elements, whole, to, full } => {
-                let barrier = to.at.map(|at| self.barrier(*full, at)).unwrap_or_default();
+                let barrier = full.and_then(|full| Some(self.barrier(full, to.at?))).unwrap_or_default();
                 let layout = Layout::neighbours(&pointers.shape, *elements, self.group.warps);
                 // What was proved of the TTIR: that of the same expression here the compiler may not see.
                 let along = |last: u64| {
@@ -369,6 +513,7 @@ impl<'a> Printer<'a> {
                 );
                 let arrival = format!("async_copy.mbarrier_arrive(bars.index({barrier}), increment_count=False)");
                 match whole {
+                    None if full.is_none() => copied,
                     None => format!("{copied}\n{arrival}"),
                     Some(whole) => {
                         let buffer = &self.kernel.buffers[to.buffer.index()];
@@ -400,6 +545,8 @@ impl<'a> Printer<'a> {
                 let text = if is_bit { format!("({text}){converted}") } else { text };
                 format!("{}.store({text})", self.names.slot(to))
             }
+            Op::CpAsyncCommit => "async_copy.commit_group()".into(),
+            Op::CpAsyncWait(pending) => format!("async_copy.wait_group({pending})"),
             Op::FenceProxyAsync => "fence_async_shared()".into(),
             Op::GroupSync => "thread_barrier()".into(),
             Op::TmaStore { descriptor, coordinates, from, reduce } => {
@@ -469,6 +616,10 @@ impl<'a> Printer<'a> {
             (1, true) => format!("{name}_phase = {name}_phase ^ 1"),
             (1, false) => String::new(),
             (slots, true) => format!("{name}, {name}_phase = advance({name}, {name}_phase, {slots})"),
+            // The function is one of kernels with warp groups.
+            (slots, false) if self.names.in_order => {
+                format!("{name} = gl.where({name} == {}, 0, {name} + 1)", slots - 1)
+            }
             (slots, false) => format!("{name} = next_slot({name}, {slots})"),
         }
     }

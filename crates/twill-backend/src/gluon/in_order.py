@@ -124,21 +124,18 @@ def tma_reduce_tile(KIND: gl.constexpr, desc, coord, value):
 
 
 @builtin
-def multiply_wgmma(left, right, acc, precision, imprecise, _semantic=None):
-    """wgmma on tiles in shared memory, waited for."""
+def start_wgmma(left, right, acc, precision, imprecise, _semantic=None):
+    """Start a wgmma."""
     precision, imprecise = core._unwrap_if_constexpr(precision), core._unwrap_if_constexpr(imprecise)
     return warpgroup_mma(
-        left, right, acc, precision=precision, max_num_imprecise_acc=imprecise, _semantic=_semantic
+        left, right, acc, precision=precision, max_num_imprecise_acc=imprecise, is_async=True, _semantic=_semantic
     )
 
 
 @gluon.jit
-def dot_wgmma(a, b, acc, LEFT: gl.constexpr, RIGHT: gl.constexpr, PRECISION: gl.constexpr, IMPRECISE: gl.constexpr):
-    """A multiplication by wgmma, waited for."""
-    left = gl.allocate_shared_memory(a.dtype, a.shape, LEFT, a)
-    right = gl.allocate_shared_memory(b.dtype, b.shape, RIGHT, b)
-    fence_async_shared()
-    return multiply_wgmma(left, right, acc, PRECISION, IMPRECISE)
+def put(x, LAYOUT: gl.constexpr):
+    """A tile in shared memory."""
+    return gl.allocate_shared_memory(x.dtype, x.shape, LAYOUT, x)
 
 
 @gluon.jit

@@ -6,11 +6,15 @@
 
 use super::dot::{Dot, dot};
 use super::layout::Layout;
-use std::collections::BTreeMap;
-use twill_codegen::ir::{Expression, ExpressionKind, Form, Group, Op, VariableId, visit};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use twill_codegen::ir::{Expression, ExpressionKind, Form, Group, Op, Variable, VariableId, visit};
+use twill_triton::mlir::Type;
 
 /// Bytes that a thread reads at once.
 const VECTOR_BYTES: u64 = 16;
+
+/// Numbers that a thread may hold of an accumulator and of a left operand that it computes; else the operand goes through shared memory.
+const MOST_HELD: u64 = 144;
 
 /// How the layout of a tile follows from that of another.
 enum Relation {
@@ -22,6 +26,8 @@ enum Relation {
     Broadcast(VariableId, VariableId),
     /// What memory is accessed by the second, if nothing else decides about it.
     Accessed(VariableId, VariableId),
+    /// The first points to what the second, a row or a column, is loaded from: threads load what they need of it.
+    Loaded(VariableId, VariableId),
 }
 
 /// Sets of variables with one layout.
@@ -64,7 +70,10 @@ pub(super) fn layouts(group: &Group) -> Vec<Option<Layout>> {
         _ => None,
     };
     let mut accumulators: Vec<(VariableId, Dot)> = Vec::new();
+    let mut multiplied: Vec<(VariableId, Layout)> = Vec::new();
+    let mut loaded: Vec<VariableId> = Vec::new();
     let mut in_memory: Vec<VariableId> = Vec::new();
+    let mut copied: Vec<(VariableId, Layout)> = Vec::new();
     visit(&group.body, &mut |op| match op {
         Op::Let { to, value } => match &value.kind {
             ExpressionKind::Variable(from) if !value.shape.is_empty() => classes.join(*to, *from),
@@ -72,9 +81,11 @@ pub(super) fn layouts(group: &Group) -> Vec<Option<Layout>> {
                 operands.iter().filter(|o| o.shape == value.shape).filter_map(tile).for_each(|o| classes.join(*to, o));
             }
             ExpressionKind::Load { pointers, mask, other } => {
+                loaded.push(*to);
                 if let Some(p) = tile(pointers) {
                     let others = mask.iter().chain(other).filter_map(|e| tile(e));
                     relations.extend(others.chain([*to]).map(|accessed| Relation::Accessed(accessed, p)));
+                    relations.extend((value.shape.len() == 1).then_some(Relation::Loaded(p, *to)));
                     in_memory.push(p);
                 }
             }
@@ -90,6 +101,16 @@ pub(super) fn layouts(group: &Group) -> Vec<Option<Layout>> {
             }
             in_memory.extend(tile(pointers));
         }
+        Op::CpAsync { pointers, mask, elements, .. } => {
+            let (is_turned, shape) = match &pointers.kind {
+                ExpressionKind::Transpose(_, x) => (true, &x.shape),
+                _ => (false, &pointers.shape),
+            };
+            let dimension = if is_turned { 0 } else { shape.len().saturating_sub(1) };
+            let layout = Layout::Coalesced { shape: shape.clone(), dimension, vector: *elements, warps: group.warps };
+            let all = tiles_in(pointers).into_iter().chain(mask.iter().flat_map(tiles_in));
+            copied.extend(all.map(|id| (id, layout.clone())));
+        }
         Op::Opaque { operation, operands, results } => match operation.name.as_str() {
             "tt.dot" => {
                 let (Some(result), Some(how)) = (results.first(), dot(operation, operands, group.warps)) else {
@@ -99,6 +120,7 @@ pub(super) fn layouts(group: &Group) -> Vec<Option<Layout>> {
                     classes.join(*result, sum);
                 }
                 accumulators.push((*result, how));
+                multiplied.extend(computed_operands(how, operands, group.warps));
             }
             "tt.reduce" => {
                 let axis = operation.attribute("axis").and_then(|a| a.parse().ok()).unwrap_or(0);
@@ -112,6 +134,9 @@ pub(super) fn layouts(group: &Group) -> Vec<Option<Layout>> {
                 for pair in all.windows(2).filter(|pair| alike(&pair[0], &pair[1])) {
                     classes.join(pair[0], pair[1]);
                 }
+                if operation.name == "tt.load" {
+                    loaded.extend(results);
+                }
                 in_memory.extend(all.iter().find(|v| matches!(variables[v.index()].form, Form::Pointers { .. })));
             }
         },
@@ -121,25 +146,143 @@ pub(super) fn layouts(group: &Group) -> Vec<Option<Layout>> {
         classes.set(id, how.layout(&variables[id.index()].shape, group.warps));
     }
     propagate(&mut classes, &relations, variables);
-    for id in in_memory {
-        let Form::Pointers { dimension } = variables[id.index()].form else { continue };
-        let bits = match &variables[id.index()].element {
-            twill_triton::mlir::Type::Pointer { pointee, .. } => pointee.scalar_bits().unwrap_or(8),
-            _ => 32,
-        };
-        classes.set(id, coalesced(&variables[id.index()].shape, dimension, u64::from(bits), group.warps));
+    // What threads compute for an MMA they compute as it reads it, unless memory is read so.
+    let loaded: BTreeSet<usize> = loaded.into_iter().map(|id| classes.root(id)).collect();
+    for (id, layout) in multiplied {
+        if !loaded.contains(&classes.root(id)) {
+            classes.set(id, layout);
+        }
+    }
+    propagate(&mut classes, &relations, variables);
+    for (id, layout) in copied {
+        classes.set(id, layout);
+    }
+    let bits_of = |variable: &Variable| match &variable.element {
+        Type::Pointer { pointee, .. } => u64::from(pointee.scalar_bits().unwrap_or(8)),
+        other => u64::from(other.scalar_bits().unwrap_or(32).max(8)),
+    };
+    for variable in in_memory.iter().map(|id| (id, &variables[id.index()])) {
+        // What rows and columns point to is loaded as it is needed.
+        if let (id, Variable { form: Form::Pointers { dimension }, shape, .. }) = variable
+            && shape.len() > 1
+        {
+            classes.set(*id, coalesced(shape, *dimension, bits_of(variable.1), group.warps));
+        }
     }
     propagate(&mut classes, &relations, variables);
     // Rows and columns come after the tiles that they are parts of.
     for rank in (1..=8).rev() {
         for (k, variable) in variables.iter().enumerate().filter(|(_, v)| v.shape.len() == rank) {
-            let bits = u64::from(variable.element.scalar_bits().unwrap_or(32).max(8));
-            classes.set(VariableId::at(k), coalesced(&variable.shape, rank - 1, bits, group.warps));
+            classes.set(VariableId::at(k), coalesced(&variable.shape, rank - 1, bits_of(variable), group.warps));
         }
         propagate(&mut classes, &relations, variables);
     }
     let of = |k: usize| classes.layout(VariableId::at(k)).cloned();
     (0..variables.len()).map(|k| of(k).filter(|_| !variables[k].shape.is_empty())).collect()
+}
+
+/// The operands of a multiplication that registers hold, in the layouts in which it reads them.
+fn computed_operands(how: Dot, operands: &[Expression], warps: u32) -> Vec<(VariableId, Layout)> {
+    let [a, b, sum, ..] = operands else { return Vec::new() };
+    let parent = Box::new(how.layout(&sum.shape, warps));
+    let elements = |e: &Expression| e.shape.iter().product::<u64>();
+    let layout = |index: u32, e: &Expression| match e.kind {
+        ExpressionKind::Variable(id) if e.element.scalar_bits() == Some(16) => {
+            Some((id, Layout::Operand { index, bits: 16, parent: parent.clone() }))
+        }
+        _ => None,
+    };
+    match how {
+        Dot::Wgmma(_) if elements(sum) + elements(a) <= MOST_HELD * 32 * u64::from(warps) => {
+            layout(0, a).into_iter().collect()
+        }
+        Dot::Wgmma(_) => Vec::new(),
+        Dot::Mma => [layout(0, a), layout(1, b)].into_iter().flatten().collect(),
+        Dot::Fma => Vec::new(),
+    }
+}
+
+/// The tiles that an expression combines element by element.
+fn tiles_in(e: &Expression) -> Vec<VariableId> {
+    match &e.kind {
+        ExpressionKind::Variable(id) if !e.shape.is_empty() => vec![*id],
+        ExpressionKind::Transpose(_, x) => tiles_in(x),
+        ExpressionKind::Apply { operands, .. } => operands.iter().flat_map(tiles_in).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Most operations by which a tile is computed anew rather than exchanged between threads.
+const MOST_RECOMPUTED: usize = 40;
+
+/// Tiles of indices, addresses and masks with what they are made of: ranges and numbers that do not change.
+///
+/// A variable that is given the same expression wherever it is given one changes only together with what is computed of it.
+pub(super) fn recomputed(group: &Group) -> HashMap<VariableId, Expression> {
+    let mut given: HashMap<VariableId, Option<&Expression>> = HashMap::new();
+    visit(&group.body, &mut |op| match op {
+        Op::Let { to, value } => {
+            given.entry(*to).and_modify(|one| *one = one.filter(|one| *one == value)).or_insert(Some(value));
+        }
+        Op::Copy { to, .. } => {
+            given.insert(*to, None);
+        }
+        Op::Opaque { results, .. } => results.iter().for_each(|to| {
+            given.insert(*to, None);
+        }),
+        _ => {}
+    });
+    // Of how many operations each is made, as far as that is known.
+    let mut sizes: HashMap<VariableId, Option<usize>> = HashMap::new();
+    let all: Vec<VariableId> =
+        given.keys().copied().filter(|id| !group.variables[id.index()].shape.is_empty()).collect();
+    all.into_iter()
+        .filter(|id| size_of(*id, group, &given, &mut sizes).is_some_and(|size| size <= MOST_RECOMPUTED))
+        .filter_map(|id| Some((id, given.get(&id).copied().flatten()?.clone())))
+        .collect()
+}
+
+fn size_of(
+    id: VariableId,
+    group: &Group,
+    given: &HashMap<VariableId, Option<&Expression>>,
+    sizes: &mut HashMap<VariableId, Option<usize>>,
+) -> Option<usize> {
+    if let Some(known) = sizes.get(&id) {
+        return *known;
+    }
+    sizes.insert(id, None);
+    let size = given.get(&id).copied().flatten().and_then(|value| expression_size(value, group, given, sizes));
+    sizes.insert(id, size);
+    size
+}
+
+fn expression_size(
+    e: &Expression,
+    group: &Group,
+    given: &HashMap<VariableId, Option<&Expression>>,
+    sizes: &mut HashMap<VariableId, Option<usize>>,
+) -> Option<usize> {
+    let is_index = matches!(e.element, Type::Integer(_) | Type::Pointer { .. });
+    match &e.kind {
+        ExpressionKind::Variable(id) if e.shape.is_empty() => {
+            // A loop's own counter is given no expression.
+            given.get(id).is_none_or(Option::is_some).then_some(0)
+        }
+        ExpressionKind::Variable(id) => size_of(*id, group, given, sizes),
+        ExpressionKind::Parameter(_)
+        | ExpressionKind::ProgramId { .. }
+        | ExpressionKind::ProgramCount(_)
+        | ExpressionKind::Integer(_)
+        | ExpressionKind::Range(..) => Some(1),
+        ExpressionKind::Broadcast(x) | ExpressionKind::ExpandDims(_, x) => {
+            Some(1 + expression_size(x, group, given, sizes)?)
+        }
+        ExpressionKind::Apply { operands, .. } if is_index => {
+            operands.iter().try_fold(1, |sum, operand| Some(sum + expression_size(operand, group, given, sizes)?))
+        }
+        _ => None,
+    }
 }
 
 /// A layout in which neighbours in memory are one thread's.
@@ -149,7 +292,12 @@ pub(super) fn coalesced(shape: &[u64], dimension: usize, bits: u64, warps: u32) 
     Layout::Coalesced { shape: shape.to_vec(), dimension, vector, warps }
 }
 
-fn propagate(classes: &mut Classes, relations: &[Relation], variables: &[twill_codegen::ir::Variable]) {
+/// Whether a thread holds a quarter of a row in it, as of an MMA's result: too much to load for each row.
+fn is_of_columns(layout: &Layout) -> bool {
+    matches!(layout, Layout::Slice(0, parent) if !matches!(**parent, Layout::Coalesced { .. } | Layout::Blocked { .. }))
+}
+
+fn propagate(classes: &mut Classes, relations: &[Relation], variables: &[Variable]) {
     loop {
         let before = classes.layouts.len();
         for relation in relations {
@@ -167,6 +315,11 @@ fn propagate(classes: &mut Classes, relations: &[Relation], variables: &[twill_c
                 Relation::Broadcast(x, to) | Relation::Accessed(x, to) => {
                     if let Some(layout) = classes.layout(to).cloned() {
                         classes.set(x, layout);
+                    }
+                }
+                Relation::Loaded(pointers, to) => {
+                    if let Some(layout) = classes.layout(to).filter(|layout| !is_of_columns(layout)).cloned() {
+                        classes.set(pointers, layout);
                     }
                 }
                 Relation::Reduce(..) => {}

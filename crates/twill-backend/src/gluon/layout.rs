@@ -19,6 +19,9 @@ impl Layout {
             Layout::Coalesced { shape, dimension, vector, warps } => {
                 format!("TILE_{}_D{dimension}_V{vector}{}", by(shape), of_warps(*warps))
             }
+            Layout::Operand { index, bits, parent } => {
+                format!("{}_{}_{bits}BIT", if *index == 0 { "LEFT" } else { "RIGHT" }, parent.name())
+            }
             Layout::Mma { version, shape, bits, warps } => {
                 format!("MMA{version}_{}_{bits}BIT{}", by(shape), of_warps(*warps))
             }
@@ -32,6 +35,10 @@ impl Layout {
             Layout::Like(_) => {}
             Layout::LeftOperand { columns, bits } => {
                 roots.insert(Layout::Accumulator { columns: *columns, bits: *bits });
+                roots.insert(self.clone());
+            }
+            Layout::Operand { parent, .. } => {
+                parent.roots(roots);
                 roots.insert(self.clone());
             }
             _ => {
@@ -54,6 +61,10 @@ impl Layout {
                 let (width, parent) =
                     (32 / bits.max(&1), Layout::Accumulator { columns: *columns, bits: *bits }.name());
                 format!("gl.DotOperandLayout(operand_index=0, parent={parent}.value, k_width={width})")
+            }
+            Layout::Operand { index, bits, parent } => {
+                let width = 32 / bits.max(&1);
+                format!("gl.DotOperandLayout(operand_index={index}, parent={}.value, k_width={width})", parent.name())
             }
             Layout::Slice(..) | Layout::Like(_) => self.name(),
             Layout::Tensor { rows, columns, warps } => super::tensor_memory::register_layout(*rows, *columns, *warps),

@@ -213,11 +213,22 @@ def results_of(mma):
     return frozenset(range(int(mma[4]), int(mma[4]) + count))
 
 
+PREDICATE = re.compile(r"!?U?P(T|\d+)$")
+
+
 def registers_of(line):
-    """Registers that an instruction names, and those that follow them in a wide access."""
-    opcode = re.sub(r"^@\S+ ", "", line).split(" ")[0]
+    """Registers that an instruction names, and those that follow them in wide operands."""
+    opcode, _, operands = re.sub(r"^@\S+ ", "", line.strip()).partition(" ")
     width = next((count for word, count in WIDTHS.items() if word in opcode), 1)
-    return {int(n) + i for n in re.findall(r"\bR(\d+)", line) for i in range(width)}
+    found = set()
+    named = [operand for operand in operands.split(",") if not PREDICATE.match(operand.strip())]
+    for place, operand in enumerate(named):
+        # The factors of a wide product are no wider, nor are addresses, unless they say so.
+        is_factor = ".WIDE" in opcode and place not in (0, len(named) - 1)
+        own = 1 if is_factor or "[" in operand else width
+        for register, is_pair in re.findall(r"\bR(\d+)(\.64)?", operand):
+            found.update(int(register) + i for i in range(2 if is_pair else own))
+    return found
 
 
 def early_use_in(block, in_flight):

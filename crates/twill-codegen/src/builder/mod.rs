@@ -1,6 +1,7 @@
 //! What passes share while a warp program is built.
 
 pub(crate) mod apply;
+pub(crate) mod bases;
 pub(crate) mod carried;
 pub(crate) mod declarations;
 pub(crate) mod descriptors;

@@ -62,6 +62,9 @@ impl Builder<'_> {
 
     fn for_loop(&mut self, id: OperationId, nodes: &mut Vec<Node>) -> Result<(), Error> {
         let Some(parts) = self.module.for_loop(id) else { return Err(self.unsupported(id, "this loop", "use range")) };
+        if self.multistage(&parts, nodes)? {
+            return Ok(());
+        }
         let (carried, yielded) = (parts.carried.to_vec(), parts.yielded.to_vec());
         let [lower, upper, step] = [parts.lower, parts.upper, parts.step].map(|v| self.value(v));
         let (lower, upper, step) = (lower?, upper?, step?);
@@ -143,7 +146,7 @@ impl Builder<'_> {
     }
 
     /// Variables of what a loop carries, with their first values.
-    fn carry(
+    pub(super) fn carry(
         &mut self,
         carried: &[ValueId],
         first: &[ValueId],
@@ -155,7 +158,7 @@ impl Builder<'_> {
         Ok(variables)
     }
 
-    fn name(&mut self, values: &[ValueId], variables: &[VariableId]) {
+    pub(super) fn name(&mut self, values: &[ValueId], variables: &[VariableId]) {
         for (value, variable) in values.iter().zip(variables) {
             let read = self.read(*variable);
             self.values.insert(*value, read);
@@ -163,7 +166,7 @@ impl Builder<'_> {
     }
 
     /// All at once: what one variable gets may be what another has held.
-    fn assign(&mut self, to: &[VariableId], from: &[ValueId], nodes: &mut Vec<Node>) -> Result<(), Error> {
+    pub(super) fn assign(&mut self, to: &[VariableId], from: &[ValueId], nodes: &mut Vec<Node>) -> Result<(), Error> {
         let mut given: Vec<Expression> = from.iter().map(|v| self.value(*v)).collect::<Result<_, _>>()?;
         let held = |e: &Expression| match e.kind {
             ExpressionKind::Variable(id) => to.iter().position(|v| *v == id),

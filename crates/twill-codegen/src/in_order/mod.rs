@@ -7,12 +7,15 @@
 
 mod combine;
 mod control_flow;
+mod multistage;
 mod operation;
 
 use crate::builder::declarations::parameters;
 use crate::error::Error;
 use crate::ir::names;
-use crate::ir::{Expression, ExpressionKind, Form, Group, Node, Note, Op, Variable, VariableId, WarpProgram};
+use crate::ir::{
+    Buffer, Cursor, Expression, ExpressionKind, Form, Group, Node, Note, Op, Variable, VariableId, WarpProgram,
+};
 pub(crate) use combine::combine_region;
 pub(crate) use operation::{elementwise, opaque};
 use std::collections::{BTreeSet, HashMap};
@@ -27,12 +30,17 @@ const REGISTERS: u32 = 255;
 const HELD_BYTES: u64 = 4 * 128 * 32 * 4;
 
 /// A kernel's warp program of one group of so many warps, or of as many as hold what its loops carry, which executes one operation
-/// after the other.
+/// after the other. Loads of loops run ahead as far as their rings take no more than `ring_bytes` of shared memory in all.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for calls of functions that are not inlined, constants of several numbers, and branches that are not
 /// structured.
-pub fn lower(module: &Module, function: OperationId, warps: Option<u32>) -> Result<WarpProgram, Error> {
+pub fn lower(
+    module: &Module,
+    function: OperationId,
+    warps: Option<u32>,
+    ring_bytes: u64,
+) -> Result<WarpProgram, Error> {
     let body = module
         .body(function)
         .ok_or_else(|| Error::Defect { place: OperationLocation::of(module, function), what: "a body".into() })?;
@@ -41,9 +49,12 @@ pub fn lower(module: &Module, function: OperationId, warps: Option<u32>) -> Resu
         function,
         axis_infos: AxisInfos::new(module, function),
         variables: Vec::new(),
-        taken: BTreeSet::new(),
+        taken: parameters(module, function).into_iter().map(|parameter| parameter.name).collect(),
         values: HashMap::new(),
         blocks: 0,
+        ring_bytes,
+        buffers: Vec::new(),
+        cursors: Vec::new(),
     };
     let mut nodes = Vec::new();
     builder.blocks(body, &mut nodes)?;
@@ -53,7 +64,7 @@ pub fn lower(module: &Module, function: OperationId, warps: Option<u32>) -> Resu
         warps: warps.unwrap_or_else(|| usual_warps(module, function)),
         registers: REGISTERS,
         variables: builder.variables,
-        cursors: Vec::new(),
+        cursors: builder.cursors,
         trips: Vec::new(),
         begin: Vec::new(),
         body: nodes,
@@ -63,6 +74,7 @@ pub fn lower(module: &Module, function: OperationId, warps: Option<u32>) -> Resu
         parameters: parameters(module, function),
         descriptors: crate::builder::descriptors::of_parameters(module, function),
         groups: vec![group],
+        buffers: builder.buffers,
         ..WarpProgram::empty(names::identifier(module.function_name(function).unwrap_or("kernel")))
     };
     if let Some((name, why)) =
@@ -106,6 +118,9 @@ pub(crate) fn transcribe(
         taken: known.iter().map(|variable| variable.name.clone()).collect(),
         values,
         blocks: 0,
+        ring_bytes: 0,
+        buffers: Vec::new(),
+        cursors: Vec::new(),
     };
     let mut nodes = Vec::new();
     builder.operation(id, &mut nodes)?;
@@ -124,12 +139,14 @@ fn usual_warps(module: &Module, function: OperationId) -> u32 {
         let elements: u64 = kind.known_shape()?.iter().product();
         Some(elements * u64::from(kind.element().scalar_bits()?) / 8)
     };
-    let is_pointer = |value: &&ValueId| matches!(module.type_of(**value).element(), Type::Pointer { .. });
+    let is_held = |value: &&ValueId| {
+        let kind = module.type_of(**value);
+        let is_pointer = matches!(kind.element(), Type::Pointer { .. });
+        !is_pointer && kind.known_shape().is_some_and(|shape| shape.len() > 1)
+    };
     let held = |id: OperationId| match module.operation(id) {
         operation if operation.name.starts_with("tt.dot") => operation.results.first().and_then(bytes).unwrap_or(0),
-        operation if operation.name == "scf.for" => {
-            operation.results.iter().filter(|value| !is_pointer(value)).filter_map(bytes).sum()
-        }
+        operation if operation.name == "scf.for" => operation.results.iter().filter(is_held).filter_map(bytes).sum(),
         _ => 0,
     };
     if module.walk(function).map(held).max().unwrap_or(0) > HELD_BYTES { 8 } else { 4 }
@@ -145,6 +162,11 @@ struct Builder<'m> {
     values: HashMap<ValueId, Expression>,
     /// Blocks of the function so far, each as often as it is written.
     blocks: usize,
+    /// Shared memory that is left for rings.
+    ring_bytes: u64,
+    /// Their rings, and the slots that are filled and read next.
+    buffers: Vec<Buffer>,
+    cursors: Vec<Cursor>,
 }
 
 impl Builder<'_> {

@@ -13,7 +13,7 @@ const HINTS: &[&str] = &["tt.divisibility", "tt.contiguity", "tt.constancy", "op
 
 impl Builder<'_> {
     pub(super) fn operation(&mut self, id: OperationId, nodes: &mut Vec<Node>) -> Result<(), Error> {
-        if self.structured(id, nodes)? {
+        if self.structured(id, nodes)? || self.is_turned_slot(id) {
             return Ok(());
         }
         let module = self.module;

@@ -183,9 +183,13 @@ pub enum Op {
         whole: Option<Box<WholeCopy>>,
         /// Where to.
         to: Slot,
-        /// Signalled when it is there.
-        full: BarrierId,
+        /// Signalled when it is there; none for a copy of the group of copies that is committed next.
+        full: Option<BarrierId>,
     },
+    /// Ends a group of copies (PTX, `cp.async.commit_group`).
+    CpAsyncCommit,
+    /// Waits until at most this many groups of copies are under way (PTX, `cp.async.wait_group`).
+    CpAsyncWait(u32),
     /// Writes a tile to shared or tensor memory.
     LocalStore {
         /// The tile.

@@ -3,6 +3,7 @@
 //! Before: nothing. After: every operation at the kernel's top level is one that the passes know, and no load must see what the
 //! kernel itself has stored: groups load ahead, and nothing orders the two. Different arguments are taken to be different memory.
 
+use crate::builder::bases::{Base, bases, may_meet};
 use crate::builder::carried::begin_differently;
 use crate::builder::early_returns::is_early_return;
 use crate::builder::kernel::KernelBuilder;
@@ -10,7 +11,7 @@ use crate::error::Error;
 use crate::passes::epilogue::stores::is_store;
 use std::collections::BTreeSet;
 use twill_triton::kernel::is_pure;
-use twill_triton::mlir::{BlockId, Definition, Module, OperationId, ValueId};
+use twill_triton::mlir::OperationId;
 
 /// Pure operations that make no tile that a group could hold.
 const NOT_LOWERED: &[&str] = &["tt.make_tensor_descriptor", "tt.make_tensor_ptr", "tt.advance"];
@@ -22,15 +23,8 @@ pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
     check_thread_barriers(builder)
 }
 
-/// What an address is counted from: an argument, after so many loads of addresses. What a table of addresses points to is taken to
-/// be other memory than the table.
-type Base = (ValueId, u32);
-
 /// An access of memory: its place in the text, its operation, and what its address may be counted from.
 type Access = (usize, OperationId, BTreeSet<Base>);
-
-/// Most loads of an address after one another that are followed.
-const LOADS: u32 = 8;
 
 /// The accesses of memory by operations of these names, in the order of the text.
 fn accesses(lowering: &KernelBuilder<'_>, wanted: &dyn Fn(&str) -> bool) -> Vec<Access> {
@@ -38,14 +32,9 @@ fn accesses(lowering: &KernelBuilder<'_>, wanted: &dyn Fn(&str) -> bool) -> Vec<
     let access = |(k, id): (usize, OperationId)| {
         let operation = module.operation(id);
         let address = operation.operands.first().copied().filter(|_| wanted(&operation.name))?;
-        Some((k, id, bases(lowering, address)))
+        Some((k, id, bases(module, lowering.kernel.function(), address)))
     };
     module.walk(lowering.kernel.function()).enumerate().filter_map(access).collect()
-}
-
-/// Whether two accesses may be of the same memory. An address that is counted from nothing known may be any.
-fn may_meet(a: &BTreeSet<Base>, b: &BTreeSet<Base>) -> bool {
-    a.is_empty() || b.is_empty() || !a.is_disjoint(b)
 }
 
 fn is_load(name: &str) -> bool {
@@ -107,72 +96,6 @@ fn check_order(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-/// What an address may be counted from; nothing where that is not known.
-fn bases(lowering: &KernelBuilder<'_>, address: ValueId) -> BTreeSet<Base> {
-    let module = lowering.module;
-    let (mut found, mut seen, mut work) = (BTreeSet::new(), BTreeSet::new(), vec![(address, 0)]);
-    while let Some((value, loads)) = work.pop() {
-        if !seen.insert((value, loads)) {
-            continue;
-        }
-        if let Definition::Argument { block, .. } = module.definition(value)
-            && lowering.depth_of(Some(block)) == Some(0)
-        {
-            found.insert((value, loads));
-            continue;
-        }
-        let sources = match module.definition(value) {
-            Definition::Argument { block, index } => incoming(module, block, index),
-            Definition::Result { operation: id, index } if module.operation(id).name.starts_with("scf.") => {
-                outgoing(module, id, index)
-            }
-            Definition::Result { operation: id, .. } => {
-                let operation = module.operation(id);
-                let counted = match operation.name.as_str() {
-                    "arith.select" => 1..3,
-                    "arith.addi" => 0..2,
-                    "tt.load" if loads == LOADS => return BTreeSet::new(),
-                    _ => 0..1,
-                };
-                let deeper = loads + u32::from(operation.name == "tt.load");
-                let operands = operation.operands.get(counted).unwrap_or_default();
-                work.extend(operands.iter().map(|operand| (*operand, deeper)));
-                continue;
-            }
-        };
-        let Some(sources) = sources else { return BTreeSet::new() };
-        work.extend(sources.into_iter().map(|source| (source, loads)));
-    }
-    found
-}
-
-/// The values that an argument of a loop's block may be; `None` where that is not known.
-fn incoming(module: &Module, block: BlockId, index: usize) -> Option<Vec<ValueId>> {
-    let id = module.region(module.block(block).region).operation;
-    let parts = module.for_loop(id)?;
-    match index.checked_sub(1) {
-        // The iteration is no address.
-        None => Some(Vec::new()),
-        Some(k) => Some(vec![*parts.initial.get(k)?, *parts.yielded.get(k)?]),
-    }
-}
-
-/// The values that a result of a loop or a branch may be; `None` where that is not known.
-fn outgoing(module: &Module, id: OperationId, index: usize) -> Option<Vec<ValueId>> {
-    let operation = module.operation(id);
-    if let Some(parts) = module.for_loop(id) {
-        return Some(vec![*parts.initial.get(index)?, *parts.yielded.get(index)?]);
-    }
-    if operation.name != "scf.if" {
-        return None;
-    }
-    let ways = operation.regions.iter().map(|region| {
-        let last = module.region(*region).blocks.last().and_then(|block| module.terminator(*block))?;
-        module.operation(last).operands.get(index).copied()
-    });
-    ways.collect()
 }
 
 /// What loops around the pipelined ones exclude.

@@ -6,7 +6,7 @@
 //! tiles. Where groups wait, arrive or start something that goes on by itself
 //! elsewhere, nothing is proved yet.
 
-use super::{early_returns, enclosing_loops};
+use super::{copies, early_returns, enclosing_loops};
 use crate::error::Error;
 use crate::ir::{
     Addend, Arrival, Buffer, CursorId, Expression, ExpressionKind, Iteration, IterationNumber, MemoryValue, Node, Op,
@@ -51,7 +51,9 @@ impl Translation<'_> {
         };
         let returns = std::mem::take(&mut self.returns);
         let mut processes = Vec::new();
-        for group in &program.groups {
+        // One group that fills rings itself waits for nobody: `copies` looks at them.
+        let fills_itself = program.is_in_order() && program.groups.iter().any(copies::fills);
+        for group in program.groups.iter().filter(|_| !fills_itself) {
             let mut body = self.nodes(&group.begin)?;
             self.returns = returns;
             let tile = self.nodes(&group.body)?;
@@ -210,7 +212,8 @@ impl Translation<'_> {
             Op::CpAsync { pointers, mask, whole, to, full, .. } => {
                 let whole = whole.iter().flat_map(|whole| whole.expressions());
                 self.reads(std::iter::once(pointers).chain(mask).chain(whole), &mut events);
-                events.extend(self.load(to, *full, false));
+                // A group of copies concerns the group that makes them alone.
+                events.extend(full.and_then(|full| self.load(to, full, false)));
             }
             Op::LocalStore { value, to } => {
                 self.reads([value], &mut events);
@@ -220,6 +223,7 @@ impl Translation<'_> {
                     events.push(Event::Fence);
                 }
             }
+            Op::CpAsyncCommit | Op::CpAsyncWait(_) => {}
             Op::FenceProxyAsync => events.push(Event::Fence),
             Op::TmaStore { coordinates, from, .. } => {
                 self.reads(coordinates, &mut events);

@@ -241,6 +241,8 @@ impl Walk<'_> {
             Op::Tcgen05Mma(_)
             | Op::Tcgen05Commit(_)
             | Op::WgmmaInit(_)
+            | Op::CpAsyncCommit
+            | Op::CpAsyncWait(_)
             | Op::FenceProxyAsync
             | Op::GroupSync
             | Op::TmaStoreWait(_)

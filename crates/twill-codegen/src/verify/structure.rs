@@ -102,7 +102,7 @@ impl Scope<'_> {
                     all(&whole.coordinates)?;
                 }
                 self.slot(to)?;
-                barrier(full)
+                full.as_ref().map_or(Ok(()), barrier)
             }
             Op::LocalStore { value, to } => self.expression(value).and_then(|()| self.slot(to)),
             Op::TmaStore { descriptor: to, coordinates, from, .. } => {
@@ -125,7 +125,12 @@ impl Scope<'_> {
                 all(operands)?;
                 results.iter().try_for_each(|v| self.variable(*v))
             }
-            Op::FenceProxyAsync | Op::GroupSync | Op::TmaStoreWait(_) | Op::Timestamp(_) => Ok(()),
+            Op::CpAsyncCommit
+            | Op::CpAsyncWait(_)
+            | Op::FenceProxyAsync
+            | Op::GroupSync
+            | Op::TmaStoreWait(_)
+            | Op::Timestamp(_) => Ok(()),
         }
     }
 

@@ -247,6 +247,8 @@ pub enum Which {
     NoSwp,
     /// No pipeline: one group executes the operations of the TTIR in their order.
     InOrder,
+    /// No warp specialisation: one group executes the operations in their order, and loads of loops run ahead.
+    Multistage,
 }
 
 impl Choice for Which {
@@ -255,6 +257,7 @@ impl Choice for Which {
         ("swp-only", Which::SwpOnly, "Order and stages of the modulo schedule without warps"),
         ("no-swp", Which::NoSwp, "One iteration after another, with rings of one slot"),
         ("in-order", Which::InOrder, "One warp group, one operation after another, as the TTIR has them"),
+        ("multistage", Which::Multistage, "The same with loads that run ahead: no warp specialisation (Gluon)"),
     ];
 }
 

@@ -1,4 +1,5 @@
-//! The last rung: where no schedule is found or none is lowered, one warp group executes one operation after the other.
+//! The last rung: where no schedule is found or none is lowered, one warp group executes one operation after the other. In Gluon,
+//! loads of its loops run ahead where they can; such a kernel may be asked for, too.
 
 use super::assembler::{Assembled, Assembler};
 use super::candidate::{Candidate, CandidateSpec, LoweredKernel};
@@ -9,6 +10,9 @@ use twill_machine::Machine;
 
 /// Warps that are tried where registers do not suffice.
 const MOST_WARPS: u32 = 8;
+
+/// Shared memory of rings of loads that run ahead, in a kernel in order.
+const RING_BYTES: u64 = 192 << 10;
 
 /// Warps that share out an MMA in CUDA.
 const MMA_WARPS: u32 = 4;
@@ -70,7 +74,10 @@ pub(super) fn compile(
         machine: machine.name().to_owned(),
         architecture,
         command: options.command.clone(),
-        statuses: vec!["in order: no pipeline".into()],
+        statuses: vec![match options.schedule {
+            Which::Multistage => "multistage: no warp specialisation".into(),
+            _ => "in order: no pipeline".into(),
+        }],
     };
     let spec = CandidateSpec {
         machine,
@@ -81,13 +88,14 @@ pub(super) fn compile(
         granted: 0,
         preferred: false,
     };
-    let lowered = |warps: Option<u32>| {
+    let lowered = |warps: Option<u32>, ring_bytes: u64| {
         let warps = warps.or_else(|| (options.language == Language::Cuda).then_some(MMA_WARPS));
-        let program = twill_codegen::in_order::lower(&module, function, warps).and_then(twill_codegen::check);
+        let program =
+            twill_codegen::in_order::lower(&module, function, warps, ring_bytes).and_then(twill_codegen::check);
         program.and_then(|program| LoweredKernel::new(&spec, program, None)).map_err(emitted)
     };
-    let assembled = |warps: Option<u32>| -> Result<Candidate, Error> {
-        let mut candidate = Candidate::new(spec.clone(), lowered(warps)?);
+    let assembled = |warps: Option<u32>, ring_bytes: u64| -> Result<Candidate, Error> {
+        let mut candidate = Candidate::new(spec.clone(), lowered(warps, ring_bytes)?);
         if let Some(assembler) = assembler
             && let Assembled::Report(assembly) = assembler.run(&candidate.files(), &input)?
         {
@@ -95,19 +103,35 @@ pub(super) fn compile(
         }
         Ok(candidate)
     };
-    let first = assembled(None)?;
-    // In CUDA, only four warps share out an MMA.
-    let has_more = options.language == Language::Gluon
-        && first.lowered.program.groups.iter().all(|group| group.warps < MOST_WARPS);
-    let is_enough = !first.is_short_of_registers() && first.unusable().is_none();
-    // Each thread of more warps holds less.
-    let best = if is_enough || !has_more || session.is_stopped() {
-        first
-    } else {
-        assembled(Some(MOST_WARPS)).ok().filter(|second| second.cost() < first.cost()).unwrap_or(first)
+    let best = |ring_bytes: u64, stopped: bool| -> Result<Candidate, Error> {
+        let first = assembled(None, ring_bytes)?;
+        // In CUDA, only four warps share out an MMA.
+        let has_more = options.language == Language::Gluon
+            && first.lowered.program.groups.iter().all(|group| group.warps < MOST_WARPS);
+        let is_enough = !first.is_short_of_registers() && first.unusable().is_none();
+        // Each thread of more warps holds less.
+        let best = if is_enough || !has_more || stopped {
+            first
+        } else {
+            let second = assembled(Some(MOST_WARPS), ring_bytes).ok();
+            second.filter(|second| second.cost() < first.cost()).unwrap_or(first)
+        };
+        match best.unusable() {
+            Some(why) => Err(Error::MachineCode { input: input.clone(), why }),
+            None => Ok(best),
+        }
     };
-    match best.unusable() {
-        Some(why) => Err(Error::MachineCode { input, why }),
-        None => Ok(best),
+    let budgets: &[u64] = match (options.language, options.schedule) {
+        (Language::Gluon, Which::Multistage) => &[RING_BYTES, RING_BYTES / 2],
+        (Language::Gluon, Which::Optimal) => &[RING_BYTES, 0],
+        _ => &[0],
+    };
+    // What rings leave may be too little for the rest.
+    let mut answer = best(budgets[0], session.is_stopped());
+    for ring_bytes in &budgets[1..] {
+        if answer.is_err() && !session.is_stopped() {
+            answer = best(*ring_bytes, false);
+        }
     }
+    answer
 }

@@ -113,7 +113,7 @@ pub(crate) fn loops<'a>(
 /// The naive schedule that is asked for, if one is.
 pub(super) fn naive(options: &CompileOptions) -> Option<Naive> {
     match options.schedule {
-        Which::Optimal | Which::InOrder => None,
+        Which::Optimal | Which::InOrder | Which::Multistage => None,
         Which::SwpOnly => Some(Naive::PipeliningOnly),
         Which::NoSwp => Some(Naive::NoPipelining),
     }

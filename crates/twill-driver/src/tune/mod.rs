@@ -82,9 +82,24 @@ pub fn compile(
     if let Some(found) = cache.as_ref().and_then(|cache| cache.find(&key, GeneratedKernel::from_json)) {
         return Ok(Compiled::Kernel(Box::new(found)));
     }
-    if options.schedule == Which::InOrder {
-        let kernel = in_order::compile(request, options, None, assembler, session)?;
-        return Ok(Compiled::Kernel(Box::new(in_order_kernel(&kernel, "asked for (--schedule in-order)"))));
+    match options.schedule {
+        Which::InOrder => {
+            let kernel = in_order::compile(request, options, None, assembler, session)?;
+            return Ok(Compiled::Kernel(Box::new(in_order_kernel(&kernel, "asked for (--schedule in-order)"))));
+        }
+        Which::Multistage => {
+            let kernel = in_order::compile(request, options, None, assembler, session)?;
+            let made = GeneratedKernel::of(&kernel, kernel.spec.machine.name());
+            if made.operations.cp_async == 0 {
+                return Err(Error::NoLoadsAhead { input: request.input.name.clone() });
+            }
+            // A background process makes it anew for each process otherwise.
+            if let Some(cache) = &cache {
+                cache.write(&key, &made.to_json());
+            }
+            return Ok(Compiled::Kernel(Box::new(made)));
+        }
+        Which::Optimal | Which::SwpOnly | Which::NoSwp => {}
     }
     let may_be_in_order = in_order::is_asked_for(request, options);
     let kernel = match pipelined_or_whole(request, options, assembler, session) {

@@ -3,7 +3,9 @@
 use super::evaluate::extents;
 use super::machine::Machine;
 use super::storage::Writer;
-use super::units::{Copied, Held, Load, Mma, Product, Result as Outcome, Signal, Source, Store, Sum, Target};
+use super::units::{
+    Completion, Copied, Held, Load, Mma, Product, Result as Outcome, Signal, Source, Store, Sum, Target,
+};
 use crate::fault::Fault;
 use crate::memory::{Argument, Combination, Tensor};
 use crate::value::Data;
@@ -25,6 +27,11 @@ impl Machine<'_, '_> {
             }
             Op::WgmmaWait { pending, .. } => group.in_flight.mmas.len() <= *pending as usize,
             Op::TmaStoreWait(left) => group.in_flight.stores.len() <= *left as usize,
+            Op::CpAsyncWait(pending) => {
+                let done = group.in_flight.committed.saturating_sub(u64::from(*pending));
+                let is_needed = |tells| matches!(tells, Completion::Committed(number) if number < done);
+                !group.in_flight.loads.iter().any(|load| is_needed(load.tells))
+            }
             Op::NamedBarrierSync(id) => match group.ticket {
                 Some(ticket) => self.named.get(id.index()).is_some_and(|n| n.has_opened(ticket)),
                 None => true,
@@ -72,7 +79,7 @@ impl Machine<'_, '_> {
             Op::TmaLoad { descriptor, coordinates, to, full } => {
                 let tile_origin = coordinates.iter().map(|c| self.integer(g, c)).collect::<Result<_, _>>()?;
                 let (tensor, block) = self.tensor(*descriptor)?;
-                self.load(g, Copied::Block { tensor, tile_origin, block }, to, *full)?;
+                self.load(g, Copied::Block { tensor, tile_origin, block }, to, Some(*full))?;
             }
             Op::CpAsync { whole: Some(whole), to, full, .. } if self.integer(g, &whole.condition)? != 0 => {
                 let tile_origin = whole.coordinates.iter().map(|c| self.integer(g, c)).collect::<Result<_, _>>()?;
@@ -89,6 +96,7 @@ impl Machine<'_, '_> {
                 let at = self.at(g, to);
                 self.storage.write(&at, tile, Some(Writer::Group(g)))?;
             }
+            Op::CpAsyncCommit => self.groups[g].in_flight.committed += 1,
             Op::FenceProxyAsync => self.storage.fence(g),
             Op::TmaStore { descriptor, coordinates, from, reduce } => {
                 let tile_origin = coordinates.iter().map(|c| self.integer(g, c)).collect::<Result<_, _>>()?;
@@ -116,7 +124,12 @@ impl Machine<'_, '_> {
             }
             Op::Opaque { operation, operands, results } => self.opaque(g, operation, operands, results)?,
             // Threads of a group are one, and waits have been waited for.
-            Op::MbarrierWait { .. } | Op::TmaStoreWait(_) | Op::WgmmaInit(_) | Op::GroupSync | Op::Timestamp(_) => {}
+            Op::MbarrierWait { .. }
+            | Op::TmaStoreWait(_)
+            | Op::CpAsyncWait(_)
+            | Op::WgmmaInit(_)
+            | Op::GroupSync
+            | Op::Timestamp(_) => {}
         }
         Ok(true)
     }
@@ -200,12 +213,22 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    fn load(&mut self, g: usize, from: Copied, to: &twill_codegen::ir::Slot, full: BarrierId) -> Result<(), Fault> {
+    fn load(
+        &mut self,
+        g: usize,
+        from: Copied,
+        to: &twill_codegen::ir::Slot,
+        full: Option<BarrierId>,
+    ) -> Result<(), Fault> {
         let place = self.at(g, to);
         let buffer = self.program.buffers.get(place.buffer);
         let element = buffer.ok_or_else(|| Fault::Undefined { what: "a buffer".into() })?.element.clone();
-        let full = (full.index(), place.slot);
-        self.groups[g].in_flight.loads.push(Load { from, to: place, element, full });
+        let in_flight = &mut self.groups[g].in_flight;
+        let tells = match full {
+            Some(full) => Completion::Barrier((full.index(), place.slot)),
+            None => Completion::Committed(in_flight.committed),
+        };
+        in_flight.loads.push(Load { from, to: place, element, tells });
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use super::barriers::{Barrier, Named};
 use super::choice::{Actor, Choice};
 use super::code::{ProgramCounter, Values};
 use super::storage::{Storage, Writer};
-use super::units::{Copied, Flights, Held, Product, Source, Sum, Target};
+use super::units::{Completion, Copied, Flights, Held, Product, Source, Sum, Target};
 use crate::fault::Fault;
 use crate::memory::{Launch, Memory};
 use crate::value::{Tile, dot};
@@ -243,7 +243,10 @@ impl Machine<'_, '_> {
             }
         };
         self.storage.write(&load.to, Rc::new(tile), writer)?;
-        self.arrive(load.full)
+        match load.tells {
+            Completion::Barrier(full) => self.arrive(full),
+            Completion::Committed(_) => Ok(()),
+        }
     }
 
     fn end_mma(&mut self, g: usize) -> Result<(), Fault> {

@@ -76,7 +76,16 @@ pub(super) struct Load {
     pub from: Copied,
     pub to: At,
     pub element: Type,
-    pub full: Signal,
+    pub tells: Completion,
+}
+
+/// How a group learns that a copy has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Completion {
+    /// A barrier is signalled.
+    Barrier(Signal),
+    /// It is of the group of copies with this number, from 0.
+    Committed(u64),
 }
 
 /// The source of the copy.
@@ -100,6 +109,8 @@ pub(super) struct Store {
 pub(super) struct Flights {
     /// They end in any order.
     pub loads: Vec<Load>,
+    /// Groups of copies that were committed.
+    pub committed: u64,
     /// They end in order.
     pub mmas: VecDeque<Mma>,
     /// They end in order.

@@ -63,7 +63,12 @@ operand_fence({});",
                 let load = if self.kernel.is_loaded_in_halves(to.buffer) { "tma_load_multicast" } else { "tma_load" };
                 self.by_one(&format!("{load}({from}, at({at}), {}, {barrier});", print.smem_tile(to)?))
             }
-            Op::CpAsync { pointers, mask, to, full, .. } => self.copy(pointers, mask.as_ref(), to, *full)?,
+            Op::CpAsync { pointers, mask, to, full: Some(full), .. } => {
+                self.copy(pointers, mask.as_ref(), to, *full)?
+            }
+            Op::CpAsync { full: None, .. } | Op::CpAsyncCommit | Op::CpAsyncWait(_) => {
+                return Err(missing("groups of copies".into()));
+            }
             Op::LocalStore { value, to } => self.local_store(value, to)?,
             Op::FenceProxyAsync => "fence_proxy_async();".into(),
             Op::GroupSync => format!("named_barrier_sync<{}, {threads}>();", self.number + 1),

@@ -156,10 +156,14 @@ impl Reader<'_> {
                 };
                 self.expect_word("to")?;
                 let to = self.slot()?;
-                self.expect_word("full")?;
-                let full = BarrierId(self.name(NameKind::Barrier)?);
+                let full = match self.accept_word("full") {
+                    true => Some(BarrierId(self.name(NameKind::Barrier)?)),
+                    false => None,
+                };
                 Op::CpAsync { pointers, mask, elements, whole, to, full }
             }
+            "cp_async_commit" => Op::CpAsyncCommit,
+            "cp_async_wait" => Op::CpAsyncWait(self.number()?),
             "local_store" => {
                 let value = self.expression()?;
                 self.expect_word("to")?;

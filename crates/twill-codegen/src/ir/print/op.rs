@@ -39,12 +39,11 @@ impl Text<'_> {
                     let (descriptor, at) = (self.descriptor(whole.descriptor), self.expressions(&whole.coordinates));
                     format!(" whole if {} {descriptor} [{at}]", self.expression(&whole.condition))
                 });
-                format!(
-                    "cp_async {pointers}{mask} elements {elements}{whole} to {} full {}",
-                    self.slot(to),
-                    self.barrier(*full)
-                )
+                let full = full.map_or_else(String::new, |full| format!(" full {}", self.barrier(full)));
+                format!("cp_async {pointers}{mask} elements {elements}{whole} to {}{full}", self.slot(to))
             }
+            Op::CpAsyncCommit => "cp_async_commit".to_owned(),
+            Op::CpAsyncWait(pending) => format!("cp_async_wait {pending}"),
             Op::LocalStore { value, to } => format!("local_store {} to {}", self.expression(value), self.slot(to)),
             Op::FenceProxyAsync => "fence_proxy_async".to_owned(),
             Op::GroupSync => "group_sync".to_owned(),

@@ -242,7 +242,7 @@ impl LoopBuilder<'_, '_> {
                 if !is_through_registers {
                     let (pointers, mask) = self.addresses(operation, lie, region, program, at)?;
                     let whole = self.whole_copy(id, &to, is_turned, region, program, at)?;
-                    self.reader.group.act(Op::CpAsync { pointers, mask, elements, whole, to, full });
+                    self.reader.group.act(Op::CpAsync { pointers, mask, elements, whole, to, full: Some(full) });
                     return Ok(());
                 }
                 let element = operation.results.first().map_or(Type::Integer(32), |r| self.reader.lowering.element(*r));
