@@ -17,7 +17,7 @@ from test_launch import Device
 from twill_gpu import activation, backend
 from twill_gpu.activation import activity, records, specialisation, workers as background
 from twill_gpu.activation.records import Records
-from twill_gpu.contest import MULTISTAGE, STOCK, TWILL
+from twill_gpu.contest import STOCK, TWILL
 from twill_gpu.scheduled import ScheduledKernel, without_bytecode
 
 
@@ -180,8 +180,6 @@ def test_a_launch_does_not_wait_for_ever(gpu, tensor, monkeypatch, capsys):
         places.append(job[4])
         return made
 
-    # The other one of Twill's is made of what is loaded through pointers.
-    monkeypatch.delitem(specialisation.OPTIONS, MULTISTAGE)
     monkeypatch.setattr(specialisation, "WAIT_SECONDS", 0.05)
     launch_once = new()
     activation.install("wait")
@@ -223,7 +221,7 @@ def test_thirty_configurations_cost_what_they_cost_stock_triton(gpu, tensor, mon
 
     assert first_call() == 30 and not asked
     activation.install("1")
-    assert first_call() == 30 and len(asked) == len(specialisation.OPTIONS)
+    assert first_call() == 30 and len(asked) == 1
 
 
 class TestBytecode:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _MMA = re.compile(r"\btt\.dot(_scaled)?\b")
 _LOOP = re.compile(r"\bscf\.(for|while)\b")
+_LOAD = re.compile(r"\btt\.load\b")
 OPTIONS: dict[Side, dict[str, object]] = {MULTISTAGE: {"schedule": "multistage"}, TWILL: {}}
 """What Twill's kernels of a specialisation are made by, the one first that is made sooner."""
 SHARE = 0.01
@@ -217,6 +218,9 @@ class Specialised:
     # --------------------------------------------------------------------------------------------- making a kernel
     def _begin(self, side: Side) -> _UnderWay | None:
         """Takes what earlier processes made or found; else has it made."""
+        if side == MULTISTAGE and not _LOAD.search(self._ttir):
+            self._say_why(side, "it loads nothing through pointers")
+            return None
         record = self.activity.records.read(self._record(side))
         if record is not None and "error" in record:
             self._say_why(side, str(record["error"]))
