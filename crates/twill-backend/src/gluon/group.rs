@@ -28,51 +28,18 @@ const COMMENT: usize = 92;
 pub(super) struct Printer<'a> {
     kernel: &'a WarpProgram,
     group: &'a Group,
-    names: Names<'a>,
+    pub(super) names: Names<'a>,
     out: String,
     /// What reductions and scans of the group do to two elements.
     functions: Vec<String>,
     /// Places of operands are found anew in every iteration.
     is_short_of_registers: bool,
     /// Names that mean something.
-    taken: HashSet<String>,
+    pub(super) taken: HashSet<String>,
     /// Results of MMAs that were started beside a pipeline, and names of their operands.
-    started: Vec<(VariableId, Vec<String>)>,
+    pub(super) started: Vec<(VariableId, Vec<String>)>,
     /// How often each variable is read.
-    reads: Vec<usize>,
-}
-
-/// How often a group reads each of its variables.
-fn reads(group: &Group) -> Vec<usize> {
-    let mut reads = vec![0; group.variables.len()];
-    let mut count = |e: &Expression| {
-        e.walk(&mut |e| {
-            if let ExpressionKind::Variable(id) = e.kind {
-                reads[id.index()] += 1;
-            }
-        });
-    };
-    each_expression(&group.body, &mut count);
-    reads
-}
-
-/// All that nodes compute.
-fn each_expression(nodes: &[Node], f: &mut impl FnMut(&Expression)) {
-    for node in nodes {
-        node.expressions().into_iter().for_each(&mut *f);
-        if let Node::Op(op, _) = node {
-            match op {
-                Op::Let { value, .. } | Op::LocalStore { value, .. } => f(value),
-                Op::CpAsync { pointers, mask, .. } => std::iter::once(pointers).chain(mask).for_each(&mut *f),
-                Op::GlobalStore { pointers, value, mask } | Op::AtomicAdd { pointers, value, mask } => {
-                    [pointers, value].into_iter().chain(mask).for_each(&mut *f);
-                }
-                Op::Opaque { operands, .. } => operands.iter().for_each(&mut *f),
-                _ => {}
-            }
-        }
-        node.blocks().into_iter().for_each(|block| each_expression(block, f));
-    }
+    pub(super) reads: Vec<usize>,
 }
 
 impl<'a> Printer<'a> {
@@ -105,7 +72,7 @@ impl<'a> Printer<'a> {
             is_short_of_registers: false,
             taken,
             started: Vec::new(),
-            reads: if in_order { reads(group) } else { Vec::new() },
+            reads: if in_order { super::started_mmas::reads(group) } else { Vec::new() },
         }
     }
 
@@ -177,7 +144,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn line(&mut self, depth: usize, code: &str, comment: &str) {
+    pub(super) fn line(&mut self, depth: usize, code: &str, comment: &str) {
         let mut line = format!("{}{code}", "    ".repeat(depth));
         if !comment.is_empty() {
             let width = line.chars().count();
@@ -256,74 +223,6 @@ impl<'a> Printer<'a> {
             }
         }
         self.wait_for_mmas(depth);
-    }
-
-    /// Whether an operation reads nothing of what MMAs beside a pipeline are making, but to add to it.
-    fn may_run_under_mmas(&self, op: &Op) -> bool {
-        let reads = |e: &Expression| {
-            let mut found = false;
-            e.walk(&mut |e| {
-                found |=
-                    matches!(e.kind, ExpressionKind::Variable(id) if self.started.iter().any(|(one, _)| *one == id));
-            });
-            found
-        };
-        match op {
-            _ if self.started.is_empty() => true,
-            Op::Let { to, value } => !reads(value) && !self.started.iter().any(|(one, _)| one == to),
-            Op::CpAsync { pointers, mask, .. } => !reads(pointers) && !mask.as_ref().is_some_and(reads),
-            Op::CpAsyncCommit => true,
-            Op::Opaque { operation, operands, results } if operation.name == "tt.dot" => {
-                let sum = operands.get(2);
-                let adds = sum.is_some_and(|sum| {
-                    // Whoever else reads it must have waited for it.
-                    matches!(sum.kind, ExpressionKind::Variable(id) if self.reads[id.index()] == 1
-                        && self.names.layouts[id.index()]
-                            == results.first().and_then(|to| self.names.layouts[to.index()].clone()))
-                });
-                let is_mma = results.first().is_some_and(|to| {
-                    super::dot::by_wgmma(&self.names, operation, operands, *to).is_some_and(|mma| mma.may_run_on())
-                });
-                !operands.iter().take(2).any(reads) && is_mma && (adds || !sum.is_some_and(reads))
-            }
-            _ => false,
-        }
-    }
-
-    /// Puts what a loop's MMAs read of before it into shared memory.
-    fn hold_operands(&mut self, depth: usize, body: &[Node]) -> Vec<(VariableId, bool)> {
-        if !self.names.in_order {
-            return Vec::new();
-        }
-        let operands = super::dot::held_operands(&self.names, body);
-        for (id, is_left, text) in &operands {
-            let mut name = format!("{}_{}", self.names.variable(*id), if *is_left { "as_left" } else { "as_right" });
-            while !self.taken.insert(name.clone()) {
-                name.push('_');
-            }
-            self.line(depth, &format!("{name} = {text}"), "");
-            self.names.held.borrow_mut().insert((*id, *is_left), name);
-        }
-        if !operands.is_empty() {
-            self.line(depth, "fence_async_shared()", "");
-        }
-        operands.into_iter().map(|(id, is_left, _)| (id, is_left)).collect()
-    }
-
-    fn wait_for_mmas(&mut self, depth: usize) {
-        if self.started.is_empty() {
-            return;
-        }
-        let started = std::mem::take(&mut self.started);
-        let mut results: Vec<String> = Vec::new();
-        for (id, _) in &started {
-            let name = self.names.variable(*id).to_owned();
-            if !results.contains(&name) {
-                results.push(name);
-            }
-        }
-        let operands: Vec<String> = started.into_iter().flat_map(|(_, operands)| operands).collect();
-        self.line(depth, &super::dot::wait(&results, &operands), "");
     }
 
     /// Writes what the loop that begins here needs of what is the same in every iteration.
@@ -415,23 +314,7 @@ impl<'a> Printer<'a> {
                     combine = format!("combine_{of_group}{}", self.functions.len());
                     self.functions.push(super::opaque::combine_function(&combine, region));
                 }
-                if let ("tt.dot", [to], true) = (operation.name.as_str(), results.as_slice(), self.names.in_order)
-                    && let Some(mma) = super::dot::by_wgmma(&self.names, operation, operands, *to)
-                    && mma.may_run_on()
-                {
-                    // What it adds to is its own from here on.
-                    let sum = operands.get(2).and_then(|sum| match sum.kind {
-                        ExpressionKind::Variable(id) => Some(id),
-                        _ => None,
-                    });
-                    let mut operands = mma.operands;
-                    if let Some(at) = self.started.iter().position(|(one, _)| Some(*one) == sum) {
-                        operands.extend(self.started.remove(at).1);
-                    }
-                    self.started.push((*to, operands));
-                    for line in mma.lines {
-                        self.line(depth, &line, &comment);
-                    }
+                if self.starts_mma(depth, op, &comment) {
                     return;
                 }
                 super::opaque::statement(&self.names, operation, operands, results, &combine)

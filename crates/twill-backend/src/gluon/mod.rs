@@ -9,6 +9,7 @@
 //! | `layout` | names of layouts |
 //! | `names` | what parameters are called in a group |
 //! | `tensor_memory` | Blackwell's MMAs and the memory of their results |
+//! | `started_mmas` | MMAs beside a pipeline, and when they are waited for |
 //! | `in_order` | layouts of programs that execute one operation after the other |
 //! | `opaque` | operations that no pass has a rule for |
 //! | `in_order.py` | what these call |
@@ -25,6 +26,7 @@ mod names;
 mod opaque;
 mod operation;
 mod source;
+mod started_mmas;
 mod tensor_memory;
 
 use crate::dead_code;

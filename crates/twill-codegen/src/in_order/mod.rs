@@ -9,6 +9,7 @@ mod combine;
 mod control_flow;
 mod multistage;
 mod operation;
+mod runs_ahead;
 
 use crate::builder::declarations::parameters;
 use crate::error::Error;
