@@ -27,7 +27,7 @@ use twill_triton::mlir::{ForLoop, OperationId, Type, ValueId};
 const LEAST_SWIZZLED: (u64, u64) = (8, 32);
 
 /// A tile that is copied ahead.
-pub(super) struct Copied {
+struct Copied {
     load: OperationId,
     /// Neighbours that a thread copies at once.
     elements: u64,
@@ -77,18 +77,17 @@ impl Builder<'_> {
             self.ring_bytes = self.ring_bytes.saturating_sub(bytes * u64::from(plan.slots)).max(1);
             let is_index = |id: &&OperationId| self.module.operation(**id).name == "tt.load";
             let indices: Vec<OperationId> = plan.slice.iter().filter(is_index).copied().collect();
-            let indices = self.prefetch(parts, &indices, nodes)?;
+            let prefetched = self.prefetch(parts, &indices, nodes)?;
             nodes.push(op(Op::CopyCursor { to: fill, from: last }));
             // What runs ahead has values of its own.
             let before = self.values.clone();
             let runner = self.runner(parts, &plan.carried, nodes, &mut issue)?;
-            issue.extend(indices.take);
-            issue.extend(indices.load);
-            self.values.extend(indices.values);
-            for id in &plan.slice {
-                if !self.module.operation(*id).results.iter().all(|value| self.values.contains_key(value)) {
-                    self.ahead(*id, runner.within, &mut issue)?;
-                }
+            issue.extend(prefetched.take);
+            issue.extend(prefetched.load);
+            self.values.extend(prefetched.values);
+            // A block that several lead to is written for each: values of the time before are none of these.
+            for id in plan.slice.iter().filter(|id| !indices.contains(id)) {
+                self.ahead(*id, runner.within, &mut issue)?;
             }
             for one in &copied {
                 self.copy(one, runner.within, fill, &mut issue)?;

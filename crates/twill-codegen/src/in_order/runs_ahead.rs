@@ -14,7 +14,7 @@ const LEAST_COPIED: u64 = 4;
 const LEAST_TILE: u64 = 512;
 /// Most bytes of a tile that is loaded to registers ahead.
 const MOST_PREFETCHED: u64 = 8 << 10;
-/// Most slots of a ring: more were never faster.
+/// Most slots of a ring. That, and the two numbers of bytes below, are chosen by reckoning; others were not timed.
 const MOST_SLOTS: u32 = 4;
 /// Bytes of all rings of a loop up to which there are as many slots: so several CTAs share a multiprocessor.
 const SEVERAL_CTAS: u64 = 72 << 10;
@@ -22,6 +22,7 @@ const SEVERAL_CTAS: u64 = 72 << 10;
 const TWO_CTAS: u64 = 104 << 10;
 /// Most bytes that the threads that run ahead load at once and wait for: indices.
 const MOST_INDICES: u64 = 4096;
+
 /// What of a loop runs ahead.
 pub(super) struct Plan {
     /// What is copied: the load, how many neighbours at once, and whether they lie along the first dimension.
