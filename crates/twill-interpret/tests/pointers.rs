@@ -170,6 +170,26 @@ fn computes_what_it_says(name: &str, module: &Module, program: &WarpProgram, len
     }
 }
 
+/// A block that several lead to is written for each: its loop has values of its own each time.
+#[test]
+fn a_loop_that_is_written_twice_loads_ahead_each_time() {
+    for name in ["pointers/looked_up", "pointers/small", "pointers/gathered"] {
+        let text = text(name, true);
+        let at = text.lines().position(|line| line.contains("scf.for")).unwrap();
+        let mut lines: Vec<&str> = text.lines().collect();
+        let branch =
+            ["    %written_twice = arith.constant false", "    cf.cond_br %written_twice, ^bb1, ^bb1", "  ^bb1:"];
+        lines.splice(at..at, branch);
+        let module = twill_triton::mlir::parse(&lines.join("\n"), name).unwrap();
+        let function = find(&module, None).unwrap();
+        let program = twill_codegen::in_order::lower(&module, function, None, 192 << 10).unwrap();
+        let mut copies = 0;
+        visit(&program.groups[0].body, &mut |op| copies += usize::from(matches!(op, Op::CpAsync { .. })));
+        assert!(copies > 0, "{name}");
+        computes_what_it_says(name, &module, &twill_codegen::check(program).unwrap().into_inner(), &[1, 2, 7]);
+    }
+}
+
 fn plain() -> Way {
     Way {
         persistent: false,
