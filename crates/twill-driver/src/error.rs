@@ -151,6 +151,15 @@ pub enum Error {
         /// The input.
         input: String,
     },
+    /// A number of warps where the schedule shares out warps, or that no kernel has.
+    #[error(
+        "{input}: --num-warps is 1, 2, 4 or 8, for kernels in Gluon without warp specialisation: add --schedule multistage \
+         or --schedule in-order, or leave it out"
+    )]
+    NoNumWarps {
+        /// The input.
+        input: String,
+    },
     /// Steps of another size where results of MMAs are in tensor memory.
     #[error("{input}: --retile-loop is not for {machine} yet, whose MMAs write to tensor memory; leave it out")]
     RetiledInTensorMemory {

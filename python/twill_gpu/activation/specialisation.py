@@ -172,7 +172,8 @@ class Specialised:
                 self.reason = "a process ended while its first launches were under way"
                 return
             # All are under way before one is waited for.
-            under_way = [self._begin(side) for side in OPTIONS]
+            warps = {MULTISTAGE: {"num_warps": _warps_of(stock)}}
+            under_way = [self._begin(side, {**OPTIONS[side], **warps.get(side, {})}) for side in OPTIONS]
             if self.activity.settings.configurations:
                 under_way.append(self._configure(stock, passed))
             for future, then in filter(None, under_way):
@@ -216,7 +217,7 @@ class Specialised:
         return None
 
     # --------------------------------------------------------------------------------------------- making a kernel
-    def _begin(self, side: Side) -> _UnderWay | None:
+    def _begin(self, side: Side, options: dict[str, object]) -> _UnderWay | None:
         """Takes what earlier processes made or found; else has it made."""
         if side == MULTISTAGE and not _LOAD.search(self._ttir):
             self._say_why(side, "it loads nothing through pointers")
@@ -228,7 +229,6 @@ class Specialised:
         self._awaited.add(side)
         if not self.kernels:
             self.reason = "a kernel is being made"
-        options = OPTIONS[side]
         try:
             folder = backend.cached_kernel(self._ttir, self.name, self._machine, options)
         except Exception:
@@ -449,6 +449,14 @@ class Specialised:
         if all(one.winner is not None for one in list(self.contests.values())):
             self.activity.end_trial(self._digest)
         self.activity.tell(self)
+
+
+def _warps_of(stock: Callable[[], Compiled]) -> int | None:
+    """Warps that a kernel's author chose; None where that is not known."""
+    try:
+        return stock().own.num_warps
+    except Exception:
+        return None
 
 
 class Kept(Contest):

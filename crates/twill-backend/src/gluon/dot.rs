@@ -51,7 +51,8 @@ pub(super) fn dot(operation: &Opaque, operands: &[Expression], warps: u32) -> Op
         return Some(Dot::Fma);
     }
     let is_fnuz = |e: &Type| is_8_bits(e) && !matches!(e, Type::Float(FloatKind::F8E4M3FN | FloatKind::F8E5M2));
-    let spread = warps == 4 || *rows >= 128 || *columns >= 16;
+    // A warp group is four warps.
+    let spread = warps == 4 || (warps > 4 && (*rows >= 128 || *columns >= 16));
     if a.shape.len() == 2
         && *rows >= 64
         && columns * u64::from(bits) >= 128
@@ -63,6 +64,19 @@ pub(super) fn dot(operation: &Opaque, operands: &[Expression], warps: u32) -> Op
         return Some(Dot::Wgmma(bits));
     }
     if *rows >= 16 && *columns >= 8 { Some(Dot::Mma) } else { Some(Dot::Fma) }
+}
+
+/// Registers of a thread that hold both operands of a multiplication by `mma.sync` as a whole.
+const MOST_OPERAND_REGISTERS: u64 = 64;
+
+/// Whether threads hold both operands of an `mma.sync` as a whole: each warp those of its part of the result.
+pub(super) fn are_held_by_mma(a: &Expression, b: &Expression, warps: u32) -> bool {
+    let ([rows, depth], [_, columns]) = (a.shape.as_slice(), b.shape.as_slice()) else { return true };
+    let bits = u64::from(a.element.scalar_bits().unwrap_or(32));
+    let along_rows = u64::from(warps).min(rows / 16).max(1);
+    let along_columns = (u64::from(warps) / along_rows).clamp(1, (columns / 8).max(1));
+    let elements = depth * (rows / along_rows + columns / along_columns);
+    elements * bits / 32 / 32 <= MOST_OPERAND_REGISTERS
 }
 
 /// How a `tt.dot` is done here: beside a pipeline not by `wgmma`, which the pipeline's own passes do.
@@ -111,7 +125,10 @@ pub(super) fn multiplication(
                 .map_or_else(|| unknown(operation), |mma| mma.waited_for(names, *to));
         }
         // Elements of 32 bits take as many registers.
-        Dot::Mma if let (Some(32), Some(parts)) = (a.element.scalar_bits(), depth_at_a_time(a, b)) => {
+        Dot::Mma
+            if !are_held_by_mma(a, b, names.group.warps)
+                && let (Some(32), Some(parts)) = (a.element.scalar_bits(), depth_at_a_time(a, b)) =>
+        {
             format!("dot_mma_shared({}, {sum}, {}, {precision})", in_shared(names, a, b), parts.text())
         }
         Dot::Mma => {

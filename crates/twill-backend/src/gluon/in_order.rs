@@ -4,7 +4,7 @@
 //! reads memory along the dimension in which it is contiguous, else one that fits their shape. Rows and columns have a slice
 //! of the layout of the tiles that they are broadcast to or reduced from. Where two meet, the printer converts.
 
-use super::dot::{Dot, dot};
+use super::dot::{Dot, are_held_by_mma, dot};
 use super::layout::Layout;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use twill_codegen::ir::{Expression, ExpressionKind, Form, Group, Op, Variable, VariableId, visit};
@@ -187,16 +187,18 @@ fn computed_operands(how: Dot, operands: &[Expression], warps: u32) -> Vec<(Vari
     let parent = Box::new(how.layout(&sum.shape, warps));
     let elements = |e: &Expression| e.shape.iter().product::<u64>();
     let layout = |index: u32, e: &Expression| match e.kind {
-        ExpressionKind::Variable(id) if e.element.scalar_bits() == Some(16) => {
-            Some((id, Layout::Operand { index, bits: 16, parent: parent.clone() }))
-        }
+        ExpressionKind::Variable(id) => match e.element.scalar_bits()? {
+            bits @ (16 | 32) => Some((id, Layout::Operand { index, bits, parent: parent.clone() })),
+            _ => None,
+        },
         _ => None,
     };
     match how {
-        Dot::Wgmma(_) if elements(sum) + elements(a) <= MOST_HELD * 32 * u64::from(warps) => {
+        Dot::Wgmma(16) if elements(sum) + elements(a) <= MOST_HELD * 32 * u64::from(warps) => {
             layout(0, a).into_iter().collect()
         }
         Dot::Wgmma(_) => Vec::new(),
+        Dot::Mma if a.element.scalar_bits() == Some(32) && !are_held_by_mma(a, b, warps) => Vec::new(),
         Dot::Mma => [layout(0, a), layout(1, b)].into_iter().flatten().collect(),
         Dot::Fma => Vec::new(),
     }

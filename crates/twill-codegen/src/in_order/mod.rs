@@ -45,9 +45,11 @@ pub fn lower(
     let body = module
         .body(function)
         .ok_or_else(|| Error::Defect { place: OperationLocation::of(module, function), what: "a body".into() })?;
+    let warps = warps.unwrap_or_else(|| usual_warps(module, function));
     let mut builder = Builder {
         module,
         function,
+        warps,
         axis_infos: AxisInfos::new(module, function),
         variables: Vec::new(),
         taken: parameters(module, function).into_iter().map(|parameter| parameter.name).collect(),
@@ -62,7 +64,7 @@ pub fn lower(
     let group = Group {
         id: GroupId::new(0),
         name: "in_order".into(),
-        warps: warps.unwrap_or_else(|| usual_warps(module, function)),
+        warps,
         registers: REGISTERS,
         variables: builder.variables,
         cursors: builder.cursors,
@@ -114,6 +116,8 @@ pub(crate) fn transcribe(
     let mut builder = Builder {
         module,
         function,
+        // No ring follows from it here.
+        warps: 4,
         axis_infos: AxisInfos::new(module, function),
         variables: known.to_vec(),
         taken: known.iter().map(|variable| variable.name.clone()).collect(),
@@ -157,6 +161,7 @@ fn usual_warps(module: &Module, function: OperationId) -> u32 {
 struct Builder<'m> {
     module: &'m Module,
     function: OperationId,
+    warps: u32,
     axis_infos: AxisInfos<'m>,
     variables: Vec<Variable>,
     taken: BTreeSet<String>,

@@ -16,6 +16,8 @@ const LEAST_TILE: u64 = 512;
 const MOST_PREFETCHED: u64 = 8 << 10;
 /// Most slots of a ring. That, and the two numbers of bytes below, are chosen by reckoning; others were not timed.
 const MOST_SLOTS: u32 = 4;
+/// Warps of the CTAs that the next two are for.
+const USUAL_WARPS: u64 = 4;
 /// Bytes of all rings of a loop up to which there are as many slots: so several CTAs share a multiprocessor.
 const SEVERAL_CTAS: u64 = 72 << 10;
 /// Bytes of all rings up to which there are three.
@@ -117,10 +119,12 @@ impl Builder<'_> {
         let copies: Vec<_> = found.iter().map(|(id, (elements, turned), _)| (*id, *elements, *turned)).collect();
         let bytes: u64 = copies.iter().map(|(id, ..)| self.bytes(module.operation(*id).results[0])).sum();
         let most = trips.map_or(MOST_SLOTS, |trips| u32::try_from(trips).unwrap_or(MOST_SLOTS).min(MOST_SLOTS));
+        // More of smaller CTAs share a multiprocessor.
+        let of = |bytes: u64| (bytes * u64::from(self.warps) / USUAL_WARPS).min(self.ring_bytes);
         let limit = |slots: u32| match slots {
             2 => self.ring_bytes,
-            3 => TWO_CTAS.min(self.ring_bytes),
-            _ => SEVERAL_CTAS.min(self.ring_bytes),
+            3 => of(TWO_CTAS),
+            _ => of(SEVERAL_CTAS),
         };
         let slots = (2..=most).rev().find(|slots| bytes * u64::from(*slots) <= limit(*slots))?;
         let slice = operations.iter().copied().filter(|id| slice.contains(id)).collect();

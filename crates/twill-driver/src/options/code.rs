@@ -63,6 +63,13 @@ pub struct CompileOptions {
     #[serde(deserialize_with = "numbers::deserialize_optional::<1, 8, _, _>")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = numbers::whole::<1, 8, u32>))]
     pub ctas_per_sm: Option<u32>,
+    /// Warps of a kernel without warp specialisation: 1, 2, 4 or 8.
+    ///
+    /// The default is 4, or 8 if loops carry much. A kernel that spills registers gets more. It needs --schedule multistage or
+    /// in-order, and Gluon.
+    #[serde(deserialize_with = "numbers::deserialize_optional::<1, 8, _, _>")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = numbers::whole::<1, 8, u32>))]
+    pub num_warps: Option<u32>,
     /// Ping-pong: groups alternate on the tensor core.
     ///
     /// Named barriers keep the order of the schedule. The default is on if the MMAs of a group form one batch. If trip counts
@@ -159,6 +166,7 @@ impl Default for CompileOptions {
             ring_depth: None,
             handoff_depth: None,
             ctas_per_sm: None,
+            num_warps: None,
             pingpong: None,
             trace: None,
             mma_batches: true,

@@ -104,18 +104,16 @@ pub(super) fn compile(
         Ok(candidate)
     };
     let best = |ring_bytes: u64, stopped: bool| -> Result<Candidate, Error> {
-        let first = assembled(None, ring_bytes)?;
+        let mut best = assembled(options.num_warps, ring_bytes)?;
+        let mut warps = best.lowered.program.groups.iter().map(|group| group.warps).max().unwrap_or(MOST_WARPS);
         // In CUDA, only four warps share out an MMA.
-        let has_more = options.language == Language::Gluon
-            && first.lowered.program.groups.iter().all(|group| group.warps < MOST_WARPS);
-        let is_enough = !first.is_short_of_registers() && first.unusable().is_none();
+        let has_more = options.language == Language::Gluon && !stopped;
         // Each thread of more warps holds less.
-        let best = if is_enough || !has_more || stopped {
-            first
-        } else {
-            let second = assembled(Some(MOST_WARPS), ring_bytes).ok();
-            second.filter(|second| second.cost() < first.cost()).unwrap_or(first)
-        };
+        while has_more && warps < MOST_WARPS && (best.is_short_of_registers() || best.unusable().is_some()) {
+            warps *= 2;
+            let next = assembled(Some(warps), ring_bytes).ok();
+            best = next.filter(|next| next.cost() < best.cost()).unwrap_or(best);
+        }
         // With spills around wgmma, ptxas 12.8 makes code that reads what is not there (docs/coverage.md).
         let spills = options.schedule == Which::Multistage && best.is_short_of_registers();
         match best.unusable().or_else(|| spills.then(|| "it spills registers, with eight warps, too".into())) {

@@ -77,6 +77,11 @@ pub fn compile(
     if options.wave_sync && options.language != Language::Cuda {
         return Err(Error::NoWaveSync { input: request.input.name.clone() });
     }
+    let is_one_group = matches!(options.schedule, Which::InOrder | Which::Multistage);
+    let has_warps = is_one_group && options.language == Language::Gluon;
+    if options.num_warps.is_some_and(|warps| !has_warps || !warps.is_power_of_two()) {
+        return Err(Error::NoNumWarps { input: request.input.name.clone() });
+    }
     let cache = session.cache.clone();
     let key = kernel_key(text, request, options, assembler, session);
     if let Some(found) = cache.as_ref().and_then(|cache| cache.find(&key, GeneratedKernel::from_json)) {
