@@ -31,6 +31,42 @@ pub(crate) enum Layout {
     Mma { version: u32, shape: Vec<u64>, bits: u32, warps: u32 },
     /// Of an operand of an MMA, 0 for the left one, in elements of this many bits, for a result of this layout.
     Operand { index: u32, bits: u32, parent: Box<Layout> },
+    /// Of a tile whose elements stay where they are in one of this shape and layout.
+    View { of: View, shape: Vec<u64>, parent: Box<Layout> },
+}
+
+/// How a tile is seen in another shape.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum View {
+    /// With its dimensions in this order.
+    Permuted(Vec<usize>),
+    /// In these extents, row after row.
+    Reshaped(Vec<u64>),
+    /// With another one beside it, along a new last dimension.
+    Joined,
+}
+
+impl View {
+    /// The extents of what is seen of a tile.
+    pub fn extents(&self, shape: &[u64]) -> Vec<u64> {
+        match self {
+            View::Permuted(order) => order.iter().filter_map(|d| shape.get(*d).copied()).collect(),
+            View::Reshaped(extents) => extents.clone(),
+            View::Joined => shape.iter().copied().chain([2]).collect(),
+        }
+    }
+
+    /// How a tile of this shape is seen in what is seen of it, if it is one.
+    pub fn inverse(&self, shape: &[u64]) -> Option<View> {
+        match self {
+            View::Permuted(order) => {
+                let at = |d: usize| order.iter().position(|from| *from == d);
+                (0..order.len()).map(at).collect::<Option<_>>().map(View::Permuted)
+            }
+            View::Reshaped(_) => Some(View::Reshaped(shape.to_vec())),
+            View::Joined => None,
+        }
+    }
 }
 
 impl Layout {
@@ -49,6 +85,23 @@ impl Layout {
         match shape.len() {
             0..=2 => Layout::blocked(shape.len(), warps),
             _ => Layout::neighbours(shape, 4, warps),
+        }
+    }
+
+    /// Of what is seen of a tile of this shape and layout.
+    pub fn viewed(self, of: &View, shape: &[u64]) -> Layout {
+        match (self, of) {
+            // Both ways are none.
+            (Layout::View { of: before, shape: from, parent }, of)
+                if before.inverse(&from).as_ref() == Some(of) =>
+            {
+                *parent
+            }
+            (Layout::Coalesced { shape, dimension, vector, warps }, View::Permuted(order)) if order == &[1, 0] => {
+                let shape = shape.into_iter().rev().collect();
+                Layout::Coalesced { shape, dimension: 1 - dimension.min(1), vector, warps }
+            }
+            (parent, of) => Layout::View { of: of.clone(), shape: shape.to_vec(), parent: Box::new(parent) },
         }
     }
 

@@ -160,6 +160,12 @@ pub enum Error {
         /// The input.
         input: String,
     },
+    /// A number of stages where the schedule has its own.
+    #[error("{input}: --num-stages is for kernels without warp specialisation: add --schedule multistage, or leave it out")]
+    NoNumStages {
+        /// The input.
+        input: String,
+    },
     /// Steps of another size where results of MMAs are in tensor memory.
     #[error("{input}: --retile-loop is not for {machine} yet, whose MMAs write to tensor memory; leave it out")]
     RetiledInTensorMemory {

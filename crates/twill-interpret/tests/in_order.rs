@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use twill_codegen::Error;
 use twill_codegen::GroupShares;
-use twill_codegen::in_order::lower;
+use twill_codegen::in_order::{RunsAhead, lower};
 use twill_codegen::ir::{CursorId, Node, Note, Op, WarpProgram};
 use twill_graph::SplitMix64;
 use twill_interpret::warps::{Choice, Habit};
@@ -21,8 +21,9 @@ use twill_triton::mlir::{FloatKind, Module, Type};
 
 /// The kernel's programs, without and with loads that run ahead: their form checked, their text read back.
 fn programs(module: &Module) -> [WarpProgram; 2] {
-    [0, 192 << 10].map(|ring_bytes| {
-        let program = lower(module, find(module, None).unwrap(), None, ring_bytes).unwrap();
+    let ahead = RunsAhead { ring_bytes: 192 << 10, stages: None };
+    [None, Some(ahead)].map(|ahead| {
+        let program = lower(module, find(module, None).unwrap(), None, ahead).unwrap();
         assert_eq!(twill_codegen::verify::well_formed(&program), Ok(()));
         assert_eq!(program.to_string().parse::<WarpProgram>().unwrap(), program);
         twill_codegen::check(program).unwrap().into_inner()
@@ -66,7 +67,7 @@ fn call(n: i64, programs: u32, seed: u64) -> (Launch, Memory) {
 
 #[test]
 fn control_flow() {
-    for name in ["early_return", "nested", "while_loop", "regions"] {
+    for name in ["early_return", "nested", "while_loop", "regions", "flattened"] {
         let module = twill_triton::mlir::parse(&example(&format!("fixtures/in_order/{name}")), name).unwrap();
         let programs = programs(&module);
         for n in [1, 2, 3, 5] {

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 use twill_codegen::GroupShares;
+use twill_codegen::in_order::RunsAhead;
 use twill_codegen::ir::{Arrival, Op, TileOrder, WarpProgram, visit};
 use twill_graph::SplitMix64;
 use twill_interpret::warps::{Choice, Habit};
@@ -15,6 +16,8 @@ use twill_interpret::{
 };
 use twill_triton::kernel::find;
 use twill_triton::mlir::{FloatKind, Module, Type};
+
+const AHEAD: RunsAhead = RunsAhead { ring_bytes: 192 << 10, stages: None };
 
 /// The text of a kernel of `examples/fixtures`, by its folder and name; `pointers/right` is `pointers/around` with both operands
 /// of its loop exchanged. Without `boxes` pointers lie at multiples of 8 bytes, so that TMA can copy nothing.
@@ -149,7 +152,7 @@ fn loops_through_pointers_compute_what_they_say() {
         if module.walk(function).any(|id| module.operation(id).name == "tt.elementwise_inline_asm") {
             continue;
         }
-        let program = twill_codegen::in_order::lower(&module, function, None, 192 << 10).unwrap();
+        let program = twill_codegen::in_order::lower(&module, function, None, Some(AHEAD)).unwrap();
         computes_what_it_says(name, &module, &twill_codegen::check(program).unwrap().into_inner(), &[1, 2, 7]);
     }
 }
@@ -182,7 +185,7 @@ fn a_loop_that_is_written_twice_loads_ahead_each_time() {
         lines.splice(at..at, branch);
         let module = twill_triton::mlir::parse(&lines.join("\n"), name).unwrap();
         let function = find(&module, None).unwrap();
-        let program = twill_codegen::in_order::lower(&module, function, None, 192 << 10).unwrap();
+        let program = twill_codegen::in_order::lower(&module, function, None, Some(AHEAD)).unwrap();
         let mut copies = 0;
         visit(&program.groups[0].body, &mut |op| copies += usize::from(matches!(op, Op::CpAsync { .. })));
         assert!(copies > 0, "{name}");

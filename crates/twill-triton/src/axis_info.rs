@@ -336,6 +336,7 @@ impl<'m> AxisInfos<'m> {
             }
             ("arith.remsi" | "arith.remui", _) => zip(remainder),
             ("arith.divsi" | "arith.divui", _) => zip(quotient),
+            ("arith.shrsi" | "arith.shrui", _) => zip(shifted),
             ("arith.cmpi", [a, b]) => {
                 let predicate = operation.attributes.text("predicate").unwrap_or_default();
                 axes(&|d| Some(comparison(predicate, *a.axes.get(d)?, *b.axes.get(d)?)))
@@ -411,7 +412,22 @@ fn quotient(_: &Facts, b: &Facts, x: AxisInfo, y: AxisInfo) -> AxisInfo {
     }
     // Neighbours from a multiple of the divisor on.
     let alike = gcd(gcd(x.contiguity, x.divisibility), gcd(y.divisibility_of(1, 1), y.constancy));
-    AxisInfo { constancy: own.max(alike), ..AxisInfo::UNKNOWN }
+    // What the divisor divides is divided without a remainder.
+    let whole = b.constant.and_then(|n| u64::try_from(n).ok()).filter(|n| n.is_power_of_two());
+    let divisibility = whole.map_or(1, |n| (x.divisibility_of(1, 1) / n).max(1));
+    AxisInfo { constancy: own.max(alike), divisibility, ..AxisInfo::UNKNOWN }
+}
+
+/// A shift to the right is a division by a power of two.
+fn shifted(a: &Facts, b: &Facts, x: AxisInfo, y: AxisInfo) -> AxisInfo {
+    match b.constant.and_then(|n| u32::try_from(n).ok()).filter(|n| *n < 30) {
+        Some(n) => {
+            let power = 1_u64 << n;
+            let by = AxisInfo { divisibility: power, ..y };
+            quotient(a, &Facts { constant: Some(i128::from(power)), ..b.clone() }, x, by)
+        }
+        None => AxisInfo { constancy: gcd(x.constancy, y.constancy), ..AxisInfo::UNKNOWN },
+    }
 }
 
 fn comparison(predicate: &str, x: AxisInfo, y: AxisInfo) -> AxisInfo {

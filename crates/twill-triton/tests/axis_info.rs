@@ -55,7 +55,11 @@ fn elementwise_operations() {
   %15 = arith.remsi %0, %13 : tensor<128xi32>
   %16 = arith.remsi %0, %13 {tt.contiguity = dense<64> : tensor<1xi32>, tt.divisibility = dense<64> : tensor<1xi32>} : tensor<128xi32>
   %17 = arith.shli %13, %3 : tensor<128xi32>
-  %18 = arith.select %14, %0, %13 : tensor<128xi1>, tensor<128xi32>",
+  %18 = arith.select %14, %0, %13 : tensor<128xi1>, tensor<128xi32>
+  %19 = arith.divsi %11, %3 : tensor<128xi32>
+  %20 = arith.shrsi %11, %3 : tensor<128xi32>
+  %21 = arith.shrui %0, %1 : tensor<128xi32>
+  %22 = arith.shrsi %11, %1 : tensor<128xi32>",
     );
     for (name, expected) in [
         ("0", [128, ALL, 1]),
@@ -75,6 +79,10 @@ fn elementwise_operations() {
         ("16", [64, 64, 1]),
         ("17", [1, 16, 128]),
         ("18", [1, 1, 1]),
+        ("19", [1, 4, 128]),
+        ("20", [1, 1, 128]),
+        ("21", [1, 1, 2]),
+        ("22", [1, 8, 128]),
     ] {
         assert_eq!(facts(&module, name), [expected], "%{name}");
     }

@@ -172,8 +172,8 @@ class Specialised:
                 self.reason = "a process ended while its first launches were under way"
                 return
             # All are under way before one is waited for.
-            warps = {MULTISTAGE: {"num_warps": _warps_of(stock)}}
-            under_way = [self._begin(side, {**OPTIONS[side], **warps.get(side, {})}) for side in OPTIONS]
+            own = {MULTISTAGE: _configuration_of(stock)}
+            under_way = [self._begin(side, {**OPTIONS[side], **own.get(side, {})}) for side in OPTIONS]
             if self.activity.settings.configurations:
                 under_way.append(self._configure(stock, passed))
             for future, then in filter(None, under_way):
@@ -451,12 +451,12 @@ class Specialised:
         self.activity.tell(self)
 
 
-def _warps_of(stock: Callable[[], Compiled]) -> int | None:
-    """Warps that a kernel's author chose; None where that is not known."""
+def _configuration_of(stock: Callable[[], Compiled]) -> dict[str, object]:
+    """Warps and stages that a kernel's author chose, as options; none where they are not known."""
     try:
-        return stock().own.num_warps
+        return stock().own._asdict()
     except Exception:
-        return None
+        return {}
 
 
 class Kept(Contest):

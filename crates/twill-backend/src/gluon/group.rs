@@ -92,6 +92,7 @@ impl<'a> Printer<'a> {
             if self.group.warps == 1 { "" } else { "s" },
             self.group.registers
         );
+        let after_head = self.out.len();
         if !self.names.in_order {
             self.line(1, "base = barrier_base(BARRIERS_AT)", "");
         }
@@ -124,7 +125,12 @@ impl<'a> Printer<'a> {
         let (body, end) = (&self.group.body, &self.group.end);
         self.nodes(depth, body);
         self.nodes(1, end);
-        used.extend(self.names.used.into_inner());
+        let own = self.names.used.into_inner();
+        let mut views: Vec<&Layout> = own.iter().filter(|layout| layout.depth() > 0).collect();
+        views.sort_by_key(|layout| layout.depth());
+        let define = |layout: &&Layout| format!("    {}: gl.constexpr = {}\n", layout.name(), layout.definition(1, 256));
+        self.out.insert_str(after_head, &views.iter().map(define).collect::<String>());
+        used.extend(own);
         self.functions.push(self.out);
         self.functions.join("\n\n")
     }

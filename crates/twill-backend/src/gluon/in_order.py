@@ -138,6 +138,37 @@ def put(x, LAYOUT: gl.constexpr):
     return gl.allocate_shared_memory(x.dtype, x.shape, LAYOUT, x)
 
 
+@builtin
+def view_layout(layout, shape, how, extents, _semantic=None):
+    """The layout in which the elements of a tile stay where they are when it is seen in another shape."""
+    layout, how = core._unwrap_if_constexpr(layout), core._unwrap_if_constexpr(how)
+    shape, extents = ([int(core._unwrap_if_constexpr(n)) for n in core._unwrap_if_constexpr(all)] for all in (shape, extents))
+    linear = _semantic.builder.to_linear_layout(layout._to_ir(_semantic.builder), shape)
+
+    def seen(at):
+        if how == "joined":
+            return [*at, 0]
+        if how == "permuted":
+            return [at[d] for d in extents]
+        place = 0
+        for extent, index in zip(shape, at):
+            place = place * extent + index
+        other = []
+        for extent in reversed(extents):
+            other.insert(0, place % extent)
+            place //= extent
+        return other
+
+    reg, lane, warp, block = (
+        [seen(at) for at in bases] for bases in (linear.reg_bases, linear.lane_bases, linear.warp_bases, linear.block_bases)
+    )
+    if how == "joined":
+        reg, new = [[*[0] * len(shape), 1], *reg], [*shape, 2]
+    else:
+        new = [shape[d] for d in extents] if how == "permuted" else extents
+    return gl.constexpr(gl.DistributedLinearLayout(reg, lane, warp, block, new))
+
+
 @gluon.jit
 def dot_mma(a, b, acc, PRECISION: gl.constexpr):
     """A multiplication by mma.sync."""

@@ -5,7 +5,7 @@
 //! of the layout of the tiles that they are broadcast to or reduced from. Where two meet, the printer converts.
 
 use super::dot::{Dot, are_held_by_mma, dot};
-use super::layout::Layout;
+use super::layout::{Layout, View};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use twill_codegen::ir::{Expression, ExpressionKind, Form, Group, Op, Variable, VariableId, visit};
 use twill_triton::mlir::Type;
@@ -22,6 +22,8 @@ enum Relation {
     Expand(VariableId, usize, VariableId),
     /// The first with a dimension combined is the second.
     Reduce(VariableId, usize, VariableId),
+    /// The first is seen as the second in another shape.
+    Viewed(VariableId, View, VariableId),
     /// The first repeated is the second.
     Broadcast(VariableId, VariableId),
     /// What memory is accessed by the second, if nothing else decides about it.
@@ -93,6 +95,9 @@ pub(super) fn layouts(group: &Group) -> Vec<Option<Layout>> {
             ExpressionKind::ExpandDims(axis, x) => {
                 relations.extend(tile(x).map(|x| Relation::Expand(x, *axis, *to)));
             }
+            ExpressionKind::Transpose(order, x) => {
+                relations.extend(tile(x).map(|x| Relation::Viewed(x, View::Permuted(order.clone()), *to)));
+            }
             _ => {}
         },
         Op::GlobalStore { pointers, mask, .. } | Op::AtomicAdd { pointers, mask, .. } => {
@@ -127,7 +132,15 @@ pub(super) fn layouts(group: &Group) -> Vec<Option<Layout>> {
                 let pairs = operands.iter().zip(results).filter_map(|(o, r)| Some((tile(o)?, *r)));
                 relations.extend(pairs.map(|(o, r)| Relation::Reduce(o, axis, r)));
             }
-            "tt.descriptor_load" | "tt.descriptor_store" | "tt.descriptor_reduce" | "tt.split" | "tt.join" => {}
+            "tt.reshape" | "tt.join" => {
+                if let (Some(x), Some(to)) = (operands.first().and_then(tile), results.first()) {
+                    let extents = &variables[to.index()].shape;
+                    let is_join = operation.name == "tt.join";
+                    let view = if is_join { View::Joined } else { View::Reshaped(extents.clone()) };
+                    relations.push(Relation::Viewed(x, view, *to));
+                }
+            }
+            "tt.descriptor_load" | "tt.descriptor_store" | "tt.descriptor_reduce" | "tt.split" => {}
             _ => {
                 let all: Vec<VariableId> = operands.iter().filter_map(tile).chain(results.iter().copied()).collect();
                 let alike = |a: &VariableId, b: &VariableId| variables[a.index()].shape == variables[b.index()].shape;
@@ -147,7 +160,20 @@ pub(super) fn layouts(group: &Group) -> Vec<Option<Layout>> {
     }
     propagate(&mut classes, &relations, variables);
     // What threads compute for an MMA they compute as it reads it, unless memory is read so.
-    let loaded: BTreeSet<usize> = loaded.into_iter().map(|id| classes.root(id)).collect();
+    let mut loaded: BTreeSet<usize> = loaded.into_iter().map(|id| classes.root(id)).collect();
+    loop {
+        let before = loaded.len();
+        for relation in &relations {
+            if let Relation::Viewed(x, _, to) = relation
+                && loaded.contains(&classes.root(*x))
+            {
+                loaded.insert(classes.root(*to));
+            }
+        }
+        if loaded.len() == before {
+            break;
+        }
+    }
     for (id, layout) in multiplied {
         if !loaded.contains(&classes.root(id)) {
             classes.set(id, layout);
@@ -170,10 +196,13 @@ pub(super) fn layouts(group: &Group) -> Vec<Option<Layout>> {
         }
     }
     propagate(&mut classes, &relations, variables);
-    // Rows and columns come after the tiles that they are parts of.
-    for rank in (1..=8).rev() {
-        for (k, variable) in variables.iter().enumerate().filter(|(_, v)| v.shape.len() == rank) {
-            classes.set(VariableId::at(k), coalesced(&variable.shape, rank - 1, bits_of(variable), group.warps));
+    // Rows and columns come after the tiles that they are parts of, and are broadcast to.
+    let size = |variable: &Variable| (variable.shape.len(), variable.shape.iter().product::<u64>());
+    let sizes: BTreeSet<(usize, u64)> = variables.iter().map(size).filter(|(rank, _)| *rank > 0).collect();
+    for one in sizes.into_iter().rev() {
+        for (k, variable) in variables.iter().enumerate().filter(|(_, v)| size(v) == one) {
+            let along = variable.shape.len() - 1;
+            classes.set(VariableId::at(k), coalesced(&variable.shape, along, bits_of(variable), group.warps));
         }
         propagate(&mut classes, &relations, variables);
     }
@@ -304,6 +333,14 @@ fn propagate(classes: &mut Classes, relations: &[Relation], variables: &[Variabl
         let before = classes.layouts.len();
         for relation in relations {
             match *relation {
+                Relation::Viewed(x, ref view, to) => {
+                    let shape = &variables[x.index()].shape;
+                    if let Some(layout) = classes.layout(x).cloned() {
+                        classes.set(to, layout.viewed(view, shape));
+                    } else if let (Some(layout), Some(back)) = (classes.layout(to).cloned(), view.inverse(shape)) {
+                        classes.set(x, layout.viewed(&back, &view.extents(shape)));
+                    }
+                }
                 Relation::Expand(x, axis, to) => {
                     if let Some(layout) = classes.layout(to).cloned() {
                         classes.set(x, Layout::Slice(axis, Box::new(layout)));

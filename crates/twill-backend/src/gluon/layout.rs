@@ -1,6 +1,6 @@
 //! Layouts as Gluon names and defines them.
 
-pub(super) use crate::layout::{Layout, Reach, infer, inlined, of_other_variables};
+pub(super) use crate::layout::{Layout, Reach, View, infer, inlined, of_other_variables};
 use std::collections::BTreeSet;
 
 impl Layout {
@@ -25,6 +25,27 @@ impl Layout {
             Layout::Mma { version, shape, bits, warps } => {
                 format!("MMA{version}_{}_{bits}BIT{}", by(shape), of_warps(*warps))
             }
+            Layout::View { of, shape, parent } => {
+                let parent: String =
+                    parent.name().chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
+                match of {
+                    View::Permuted(order) => {
+                        let order: String = order.iter().map(usize::to_string).collect();
+                        format!("{parent}_PERMUTED_{order}_OF_{}", by(shape))
+                    }
+                    View::Reshaped(extents) => format!("{parent}_AS_{}_OF_{}", by(extents), by(shape)),
+                    View::Joined => format!("{parent}_JOINED_OF_{}", by(shape)),
+                }
+            }
+        }
+    }
+
+    /// Whether it is defined where the compiler knows other layouts in their linear form, and how deep.
+    pub fn depth(&self) -> usize {
+        match self {
+            Layout::View { parent, .. } => 1 + parent.depth(),
+            Layout::Slice(_, parent) => parent.depth(),
+            _ => 0,
         }
     }
 
@@ -37,7 +58,7 @@ impl Layout {
                 roots.insert(Layout::Accumulator { columns: *columns, bits: *bits });
                 roots.insert(self.clone());
             }
-            Layout::Operand { parent, .. } => {
+            Layout::Operand { parent, .. } | Layout::View { parent, .. } => {
                 parent.roots(roots);
                 roots.insert(self.clone());
             }
@@ -67,6 +88,14 @@ impl Layout {
                 format!("gl.DotOperandLayout(operand_index={index}, parent={}.value, k_width={width})", parent.name())
             }
             Layout::Slice(..) | Layout::Like(_) => self.name(),
+            Layout::View { of, shape, parent } => {
+                let (how, extents) = match of {
+                    View::Permuted(order) => ("permuted", format!("{order:?}")),
+                    View::Reshaped(extents) => ("reshaped", format!("{extents:?}")),
+                    View::Joined => ("joined", "[]".into()),
+                };
+                format!("view_layout({}, {shape:?}, \"{how}\", {extents})", parent.name())
+            }
             Layout::Tensor { rows, columns, warps } => super::tensor_memory::register_layout(*rows, *columns, *warps),
             Layout::Coalesced { shape, dimension, vector, warps } => coalesced(shape, *dimension, *vector, *warps),
             Layout::Mma { version: 3, shape, bits, warps } => {

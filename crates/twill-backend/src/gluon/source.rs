@@ -87,7 +87,7 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> String {
     out.push_str("\n# How the threads of a warp group hold tiles.\n");
     let along_columns = u64::from(kernel.groups.first().map_or(1, |group| group.warps.div_ceil(4)));
     let widest = if has_integer_mma(kernel) { WIDEST_OF_INTEGERS } else { 256 };
-    for layout in &used {
+    for layout in used.iter().filter(|layout| layout.depth() == 0) {
         let _ = writeln!(out, "{} = gl.constexpr({})", layout.name(), layout.definition(along_columns, widest));
     }
     let has_tensor_memory = tensor_memory::is_used(kernel);

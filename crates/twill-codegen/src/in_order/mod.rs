@@ -30,8 +30,17 @@ const REGISTERS: u32 = 255;
 /// Bytes of what a loop carries up to which four warps hold it: 128 registers a thread.
 const HELD_BYTES: u64 = 4 * 128 * 32 * 4;
 
+/// How far loads of loops run ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunsAhead {
+    /// Shared memory of all rings, in bytes.
+    pub ring_bytes: u64,
+    /// Stages of a loop, as Triton's `num_stages`; none: as many as let several CTAs share a multiprocessor.
+    pub stages: Option<u32>,
+}
+
 /// A kernel's warp program of one group of so many warps, or of as many as hold what its loops carry, which executes one operation
-/// after the other. Loads of loops run ahead as far as their rings take no more than `ring_bytes` of shared memory in all.
+/// after the other. `ahead`: how far loads of loops run ahead, if they do.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for calls of functions that are not inlined, constants of several numbers, and branches that are not
@@ -40,7 +49,7 @@ pub fn lower(
     module: &Module,
     function: OperationId,
     warps: Option<u32>,
-    ring_bytes: u64,
+    ahead: Option<RunsAhead>,
 ) -> Result<WarpProgram, Error> {
     let body = module
         .body(function)
@@ -55,7 +64,7 @@ pub fn lower(
         taken: parameters(module, function).into_iter().map(|parameter| parameter.name).collect(),
         values: HashMap::new(),
         blocks: 0,
-        ring_bytes,
+        ahead,
         buffers: Vec::new(),
         cursors: Vec::new(),
     };
@@ -123,7 +132,7 @@ pub(crate) fn transcribe(
         taken: known.iter().map(|variable| variable.name.clone()).collect(),
         values,
         blocks: 0,
-        ring_bytes: 0,
+        ahead: None,
         buffers: Vec::new(),
         cursors: Vec::new(),
     };
@@ -168,8 +177,8 @@ struct Builder<'m> {
     values: HashMap<ValueId, Expression>,
     /// Blocks of the function so far, each as often as it is written.
     blocks: usize,
-    /// Shared memory that is left for rings.
-    ring_bytes: u64,
+    /// How far loads may run ahead, with the shared memory that is left for their rings.
+    ahead: Option<RunsAhead>,
     /// Their rings, and the slots that are filled and read next.
     buffers: Vec<Buffer>,
     cursors: Vec<Cursor>,

@@ -14,6 +14,7 @@
 //! ```
 
 use super::Builder;
+use super::runs_ahead::AsyncLoad;
 use crate::builder::views::order;
 use crate::error::Error;
 use crate::ir::{
@@ -58,7 +59,7 @@ struct Prefetch {
 impl Builder<'_> {
     /// A loop whose loads run ahead; false where there are none that can.
     pub(super) fn multistage(&mut self, parts: &ForLoop<'_>, nodes: &mut Vec<Node>) -> Result<bool, Error> {
-        if self.ring_bytes == 0 {
+        if self.ahead.is_none() {
             return Ok(false);
         }
         let Some(plan) = self.plan(parts) else { return Ok(false) };
@@ -73,8 +74,10 @@ impl Builder<'_> {
             let (fill, last) = (self.cursor("fill", plan.slots), self.cursor("drain", plan.slots));
             drain = Some(last);
             copied = plan.copies.iter().map(|one| self.ring(*one, plan.slots)).collect();
-            let bytes: u64 = plan.copies.iter().map(|(id, ..)| self.bytes(self.module.operation(*id).results[0])).sum();
-            self.ring_bytes = self.ring_bytes.saturating_sub(bytes * u64::from(plan.slots)).max(1);
+            let bytes: u64 = plan.copies.iter().map(|one| self.bytes(self.module.operation(one.id).results[0])).sum();
+            if let Some(ahead) = &mut self.ahead {
+                ahead.ring_bytes = ahead.ring_bytes.saturating_sub(bytes * u64::from(plan.slots));
+            }
             let is_index = |id: &&OperationId| self.module.operation(**id).name == "tt.load";
             let indices: Vec<OperationId> = plan.slice.iter().filter(is_index).copied().collect();
             let prefetched = self.prefetch(parts, &indices, nodes)?;
@@ -252,7 +255,7 @@ impl Builder<'_> {
     }
 
     /// A ring for what a load brings.
-    fn ring(&mut self, (load, elements, turned): (OperationId, u64, bool), slots: u32) -> Copied {
+    fn ring(&mut self, AsyncLoad { id: load, elements, turned }: AsyncLoad, slots: u32) -> Copied {
         let value = self.module.operation(load).results[0];
         let kind = self.module.type_of(value);
         let (mut shape, element) = (kind.known_shape().unwrap_or_default(), kind.element().clone());

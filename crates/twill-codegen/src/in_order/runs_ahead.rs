@@ -10,12 +10,15 @@ use twill_triton::mlir::{Attribute, Definition, ForLoop, Operation, OperationId,
 
 /// Least bytes that a thread copies at once (PTX, `cp.async`).
 const LEAST_COPIED: u64 = 4;
-/// Least bytes of a tile that is worth a slot.
+/// Least bytes of a tile that is worth a slot, and of a row.
 const LEAST_TILE: u64 = 512;
+const LEAST_ROW: u64 = 64;
 /// Most bytes of a tile that is loaded to registers ahead.
 const MOST_PREFETCHED: u64 = 8 << 10;
 /// Most slots of a ring. That, and the two numbers of bytes below, are chosen by reckoning; others were not timed.
 const MOST_SLOTS: u32 = 4;
+/// Most slots where a number of stages is asked for.
+const MOST_STAGES: u32 = 8;
 /// Warps of the CTAs that the next two are for.
 const USUAL_WARPS: u64 = 4;
 /// Bytes of all rings of a loop up to which there are as many slots: so several CTAs share a multiprocessor.
@@ -25,10 +28,20 @@ const TWO_CTAS: u64 = 104 << 10;
 /// Most bytes that the threads that run ahead load at once and wait for: indices.
 const MOST_INDICES: u64 = 4096;
 
+/// A load that is made by `cp.async`.
+#[derive(Clone, Copy)]
+pub(super) struct AsyncLoad {
+    pub id: OperationId,
+    /// Neighbours that a thread copies at once.
+    pub elements: u64,
+    /// Neighbours in memory are those along the first dimension.
+    pub turned: bool,
+}
+
 /// What of a loop runs ahead.
 pub(super) struct Plan {
-    /// What is copied: the load, how many neighbours at once, and whether they lie along the first dimension.
-    pub copies: Vec<(OperationId, u64, bool)>,
+    /// What is copied.
+    pub copies: Vec<AsyncLoad>,
     /// What computes the addresses, in the order of the text.
     pub slice: Vec<OperationId>,
     /// What the loop carries for it.
@@ -96,35 +109,37 @@ impl Builder<'_> {
                 && !needs.0.iter().any(|id| name(id) == "tt.load" && is_written(module.operation(*id).operands[0]))
             {
                 match self.access(*id) {
-                    Some(access) => found.push((*id, access, needs)),
+                    Some((elements, turned)) => found.push((AsyncLoad { id: *id, elements, turned }, needs)),
                     None if self.bytes(operation.results[0]) <= MOST_PREFETCHED => prefetched.push(*id),
                     None => {}
                 }
             }
         }
         // What others need to find their addresses is waited for.
-        let needed: HashSet<OperationId> = found.iter().flat_map(|(_, _, needs)| needs.0.iter().copied()).collect();
+        let needed: HashSet<OperationId> = found.iter().flat_map(|(_, needs)| needs.0.iter().copied()).collect();
         let of_prefetched = |id: &OperationId| self.needs(parts, &module.operation(*id).operands);
         let by_prefetched: HashSet<OperationId> =
             prefetched.iter().filter_map(of_prefetched).flat_map(|n| n.0).collect();
-        found.retain(|(id, ..)| !needed.contains(id) && !by_prefetched.contains(id));
+        found.retain(|(one, _)| !needed.contains(&one.id) && !by_prefetched.contains(&one.id));
         prefetched.retain(|id| self.is_read(parts, *id, &needed));
         if found.is_empty() {
             let is_any = !prefetched.is_empty();
             let (copies, slice, carried) = (Vec::new(), Vec::new(), BTreeSet::new());
             return is_any.then_some(Plan { copies, slice, carried, slots: 0, prefetched });
         }
-        let slice: BTreeSet<OperationId> = found.iter().flat_map(|(_, _, needs)| needs.0.iter().copied()).collect();
-        let carried = found.iter().flat_map(|(_, _, needs)| needs.1.iter().copied()).collect();
-        let copies: Vec<_> = found.iter().map(|(id, (elements, turned), _)| (*id, *elements, *turned)).collect();
-        let bytes: u64 = copies.iter().map(|(id, ..)| self.bytes(module.operation(*id).results[0])).sum();
-        let most = trips.map_or(MOST_SLOTS, |trips| u32::try_from(trips).unwrap_or(MOST_SLOTS).min(MOST_SLOTS));
+        let slice: BTreeSet<OperationId> = found.iter().flat_map(|(_, needs)| needs.0.iter().copied()).collect();
+        let carried = found.iter().flat_map(|(_, needs)| needs.1.iter().copied()).collect();
+        let copies: Vec<AsyncLoad> = found.iter().map(|(one, _)| *one).collect();
+        let bytes: u64 = copies.iter().map(|one| self.bytes(module.operation(one.id).results[0])).sum();
+        let ahead = self.ahead?;
+        let most = ahead.stages.map_or(MOST_SLOTS, |stages| stages.clamp(2, MOST_STAGES));
+        let most = trips.map_or(most, |trips| u32::try_from(trips).unwrap_or(most).min(most));
         // More of smaller CTAs share a multiprocessor.
-        let of = |bytes: u64| (bytes * u64::from(self.warps) / USUAL_WARPS).min(self.ring_bytes);
+        let of = |bytes: u64| (bytes * u64::from(self.warps) / USUAL_WARPS).min(ahead.ring_bytes);
         let limit = |slots: u32| match slots {
-            2 => self.ring_bytes,
-            3 => of(TWO_CTAS),
-            _ => of(SEVERAL_CTAS),
+            3 if ahead.stages.is_none() => of(TWO_CTAS),
+            4.. if ahead.stages.is_none() => of(SEVERAL_CTAS),
+            _ => ahead.ring_bytes,
         };
         let slots = (2..=most).rev().find(|slots| bytes * u64::from(*slots) <= limit(*slots))?;
         let slice = operations.iter().copied().filter(|id| slice.contains(id)).collect();
@@ -165,7 +180,7 @@ impl Builder<'_> {
         let kind = module.type_of(result);
         let shape = kind.known_shape().filter(|shape| matches!(shape.len(), 1 | 2))?;
         let bits = kind.element().scalar_bits().filter(|bits| *bits >= 8)?;
-        if self.bytes(result) < LEAST_TILE {
+        if self.bytes(result) < if shape.len() == 1 { LEAST_ROW } else { LEAST_TILE } {
             return None;
         }
         if let Some(other) = operation.operands.get(2) {
@@ -210,12 +225,23 @@ impl Builder<'_> {
                     }
                     let is_index =
                         operation.name == "tt.load" && !is_volatile(operation) && self.bytes(value) <= MOST_INDICES;
-                    let is_arithmetic = is_pure(operation) && !operation.name.starts_with("tt.dot");
-                    if !(is_index || is_arithmetic) {
+                    let is_arithmetic = |id: OperationId| {
+                        let operation = module.operation(id);
+                        is_pure(operation) && !operation.name.starts_with("tt.dot")
+                    };
+                    // What a flattened loop computes anew with each tile.
+                    let is_within = |id: OperationId| {
+                        matches!(module.operation(id).name.as_str(), "scf.if" | "scf.yield") || is_arithmetic(id)
+                    };
+                    let is_branch = operation.name == "scf.if" && module.walk(id).all(is_within);
+                    if !(is_index || is_arithmetic(id) || is_branch) {
                         return None;
                     }
                     needed.insert(id);
                     work.extend(&operation.operands);
+                    if is_branch {
+                        work.extend(module.walk(id).flat_map(|id| &module.operation(id).operands));
+                    }
                 }
                 Definition::Argument { .. } => {}
             }

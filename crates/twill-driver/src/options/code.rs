@@ -70,6 +70,12 @@ pub struct CompileOptions {
     #[serde(deserialize_with = "numbers::deserialize_optional::<1, 8, _, _>")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = numbers::whole::<1, 8, u32>))]
     pub num_warps: Option<u32>,
+    /// Stages of the loops of a kernel without warp specialisation, as Triton counts them: slots of its rings.
+    ///
+    /// The default is up to 4, as many as let several CTAs share a multiprocessor. It needs --schedule multistage.
+    #[serde(deserialize_with = "numbers::deserialize_optional::<1, 8, _, _>")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = numbers::whole::<1, 8, u32>))]
+    pub num_stages: Option<u32>,
     /// Ping-pong: groups alternate on the tensor core.
     ///
     /// Named barriers keep the order of the schedule. The default is on if the MMAs of a group form one batch. If trip counts
@@ -167,6 +173,7 @@ impl Default for CompileOptions {
             handoff_depth: None,
             ctas_per_sm: None,
             num_warps: None,
+            num_stages: None,
             pingpong: None,
             trace: None,
             mma_batches: true,

@@ -6,6 +6,7 @@ use super::candidate::{Candidate, CandidateSpec, LoweredKernel};
 use super::{CompileOptions, Language, Which};
 use crate::{Content, DEFAULT_MACHINE, Error, LoweringParameters, Request, Session};
 use twill_backend::Header;
+use twill_codegen::in_order::RunsAhead;
 use twill_machine::Machine;
 
 /// Warps that are tried where registers do not suffice.
@@ -88,13 +89,14 @@ pub(super) fn compile(
         granted: 0,
         preferred: false,
     };
-    let lowered = |warps: Option<u32>, ring_bytes: u64| {
+    let lowered = |warps: Option<u32>, ring_bytes: Option<u64>| {
+        let ahead = ring_bytes.map(|ring_bytes| RunsAhead { ring_bytes, stages: options.num_stages });
         let warps = warps.or_else(|| (options.language == Language::Cuda).then_some(MMA_WARPS));
         let program =
-            twill_codegen::in_order::lower(&module, function, warps, ring_bytes).and_then(twill_codegen::check);
+            twill_codegen::in_order::lower(&module, function, warps, ahead).and_then(twill_codegen::check);
         program.and_then(|program| LoweredKernel::new(&spec, program, None)).map_err(emitted)
     };
-    let assembled = |warps: Option<u32>, ring_bytes: u64| -> Result<Candidate, Error> {
+    let assembled = |warps: Option<u32>, ring_bytes: Option<u64>| -> Result<Candidate, Error> {
         let mut candidate = Candidate::new(spec.clone(), lowered(warps, ring_bytes)?);
         if let Some(assembler) = assembler
             && let Assembled::Report(assembly) = assembler.run(&candidate.files(), &input)?
@@ -103,7 +105,7 @@ pub(super) fn compile(
         }
         Ok(candidate)
     };
-    let best = |ring_bytes: u64, stopped: bool| -> Result<Candidate, Error> {
+    let best = |ring_bytes: Option<u64>, stopped: bool| -> Result<Candidate, Error> {
         let mut best = assembled(options.num_warps, ring_bytes)?;
         let mut warps = best.lowered.program.groups.iter().map(|group| group.warps).max().unwrap_or(MOST_WARPS);
         // In CUDA, only four warps share out an MMA.
@@ -121,10 +123,10 @@ pub(super) fn compile(
             None => Ok(best),
         }
     };
-    let budgets: &[u64] = match (options.language, options.schedule) {
-        (Language::Gluon, Which::Multistage) => &[RING_BYTES, RING_BYTES / 2],
-        (Language::Gluon, Which::Optimal) => &[RING_BYTES, 0],
-        _ => &[0],
+    let budgets: &[Option<u64>] = match (options.language, options.schedule) {
+        (Language::Gluon, Which::Multistage) => &[Some(RING_BYTES), Some(RING_BYTES / 2)],
+        (Language::Gluon, Which::Optimal) => &[Some(RING_BYTES), None],
+        _ => &[None],
     };
     // What rings leave may be too little for the rest.
     let mut answer = best(budgets[0], session.is_stopped());

@@ -82,6 +82,9 @@ pub fn compile(
     if options.num_warps.is_some_and(|warps| !has_warps || !warps.is_power_of_two()) {
         return Err(Error::NoNumWarps { input: request.input.name.clone() });
     }
+    if options.num_stages.is_some() && options.schedule != Which::Multistage {
+        return Err(Error::NoNumStages { input: request.input.name.clone() });
+    }
     let cache = session.cache.clone();
     let key = kernel_key(text, request, options, assembler, session);
     if let Some(found) = cache.as_ref().and_then(|cache| cache.find(&key, GeneratedKernel::from_json)) {
