@@ -35,6 +35,8 @@ enum Relation {
 /// Sets of variables with one layout.
 struct Classes {
     parents: Vec<usize>,
+    /// What is computed anew in any layout: it is bound to nothing.
+    free: Vec<bool>,
     layouts: BTreeMap<usize, Layout>,
 }
 
@@ -48,6 +50,9 @@ impl Classes {
     }
 
     fn join(&mut self, a: VariableId, b: VariableId) {
+        if self.free[a.index()] || self.free[b.index()] {
+            return;
+        }
         let (a, b) = (self.root(a), self.root(b));
         self.parents[a.max(b)] = a.min(b);
     }
@@ -65,7 +70,9 @@ impl Classes {
 /// The layout of each variable; none for scalars.
 pub(super) fn layouts(group: &Group) -> Vec<Option<Layout>> {
     let variables = &group.variables;
-    let mut classes = Classes { parents: (0..variables.len()).collect(), layouts: BTreeMap::new() };
+    let free = recomputed(group);
+    let free = (0..variables.len()).map(|k| free.contains_key(&VariableId::at(k))).collect();
+    let mut classes = Classes { parents: (0..variables.len()).collect(), free, layouts: BTreeMap::new() };
     let mut relations = Vec::new();
     let tile = |e: &Expression| match e.kind {
         ExpressionKind::Variable(id) if !e.shape.is_empty() => Some(id),
@@ -144,7 +151,8 @@ pub(super) fn layouts(group: &Group) -> Vec<Option<Layout>> {
             _ => {
                 let all: Vec<VariableId> = operands.iter().filter_map(tile).chain(results.iter().copied()).collect();
                 let alike = |a: &VariableId, b: &VariableId| variables[a.index()].shape == variables[b.index()].shape;
-                for pair in all.windows(2).filter(|pair| alike(&pair[0], &pair[1])) {
+                let bound: Vec<VariableId> = all.iter().copied().filter(|id| !classes.free[id.index()]).collect();
+                for pair in bound.windows(2).filter(|pair| alike(&pair[0], &pair[1])) {
                     classes.join(pair[0], pair[1]);
                 }
                 if operation.name == "tt.load" {
@@ -196,10 +204,23 @@ pub(super) fn layouts(group: &Group) -> Vec<Option<Layout>> {
         }
     }
     propagate(&mut classes, &relations, variables);
+    // What is joined follows from the parts, which do not follow from it.
+    for relation in &relations {
+        if let Relation::Viewed(x, View::Joined, _) = *relation {
+            let variable = &variables[x.index()];
+            let along = variable.shape.len() - 1;
+            classes.set(x, coalesced(&variable.shape, along, bits_of(variable), group.warps));
+            propagate(&mut classes, &relations, variables);
+        }
+    }
     // Rows and columns come after the tiles that they are parts of, and are broadcast to.
     let size = |variable: &Variable| (variable.shape.len(), variable.shape.iter().product::<u64>());
     let sizes: BTreeSet<(usize, u64)> = variables.iter().map(size).filter(|(rank, _)| *rank > 0).collect();
     for one in sizes.into_iter().rev() {
+        for relation in &relations {
+            access(&mut classes, relation, |id| size(&variables[id.index()]) == one);
+            propagate(&mut classes, &relations, variables);
+        }
         for (k, variable) in variables.iter().enumerate().filter(|(_, v)| size(v) == one) {
             let along = variable.shape.len() - 1;
             classes.set(VariableId::at(k), coalesced(&variable.shape, along, bits_of(variable), group.warps));
@@ -331,41 +352,55 @@ fn is_of_columns(layout: &Layout) -> bool {
 fn propagate(classes: &mut Classes, relations: &[Relation], variables: &[Variable]) {
     loop {
         let before = classes.layouts.len();
-        for relation in relations {
-            match *relation {
-                Relation::Viewed(x, ref view, to) => {
-                    let shape = &variables[x.index()].shape;
-                    if let Some(layout) = classes.layout(x).cloned() {
-                        classes.set(to, layout.viewed(view, shape));
-                    } else if let (Some(layout), Some(back)) = (classes.layout(to).cloned(), view.inverse(shape)) {
-                        classes.set(x, layout.viewed(&back, &view.extents(shape)));
-                    }
-                }
-                Relation::Expand(x, axis, to) => {
-                    if let Some(layout) = classes.layout(to).cloned() {
-                        classes.set(x, Layout::Slice(axis, Box::new(layout)));
-                    }
-                }
-                Relation::Reduce(x, axis, to) if !variables[to.index()].shape.is_empty() => {
-                    if let Some(layout) = classes.layout(x).cloned() {
-                        classes.set(to, Layout::Slice(axis, Box::new(layout)));
-                    }
-                }
-                Relation::Broadcast(x, to) | Relation::Accessed(x, to) => {
-                    if let Some(layout) = classes.layout(to).cloned() {
-                        classes.set(x, layout);
-                    }
-                }
-                Relation::Loaded(pointers, to) => {
-                    if let Some(layout) = classes.layout(to).filter(|layout| !is_of_columns(layout)).cloned() {
-                        classes.set(pointers, layout);
-                    }
-                }
-                Relation::Reduce(..) => {}
-            }
-        }
+        relations.iter().for_each(|relation| relate(classes, relation, variables));
         if classes.layouts.len() == before {
             return;
         }
+    }
+}
+
+fn relate(classes: &mut Classes, relation: &Relation, variables: &[Variable]) {
+    match *relation {
+        Relation::Viewed(x, ref view, to) => {
+            let shape = &variables[x.index()].shape;
+            if let Some(layout) = classes.layout(x).cloned() {
+                classes.set(to, layout.viewed(view, shape));
+            } else if let (Some(layout), Some(back)) = (classes.layout(to).cloned(), view.inverse(shape)) {
+                classes.set(x, layout.viewed(&back, &view.extents(shape)));
+            }
+        }
+        Relation::Expand(x, axis, to) => {
+            if let Some(layout) = classes.layout(to).cloned() {
+                classes.set(x, Layout::Slice(axis, Box::new(layout)));
+            }
+        }
+        Relation::Reduce(x, axis, to) if !variables[to.index()].shape.is_empty() => {
+            if let Some(layout) = classes.layout(x).cloned() {
+                classes.set(to, Layout::Slice(axis, Box::new(layout)));
+            }
+        }
+        Relation::Broadcast(x, to) => {
+            if let Some(layout) = classes.layout(to).cloned() {
+                classes.set(x, layout);
+            }
+        }
+        Relation::Reduce(..) | Relation::Accessed(..) | Relation::Loaded(..) => {}
+    }
+}
+
+/// What memory is accessed by decides about a tile where nothing else does; and the tile about what a row is loaded by.
+fn access(classes: &mut Classes, relation: &Relation, is_of_size: impl Fn(VariableId) -> bool) {
+    match *relation {
+        Relation::Accessed(x, by) if is_of_size(x) => {
+            if let Some(layout) = classes.layout(by).cloned() {
+                classes.set(x, layout);
+            }
+        }
+        Relation::Loaded(pointers, to) if is_of_size(pointers) => {
+            if let Some(layout) = classes.layout(to).filter(|layout| !is_of_columns(layout)).cloned() {
+                classes.set(pointers, layout);
+            }
+        }
+        _ => {}
     }
 }
