@@ -245,7 +245,15 @@ pub(super) fn by_wgmma(
         }
         _ => None,
     };
-    let shared = |e: &Expression, more: &str| {
+    // In the order in which threads hold it, where it may be read so.
+    let shared = |e: &Expression, is_left: bool| {
+        let is_by_columns =
+            matches!(super::layout::infer(e, &names.layouts), Some(Layout::Coalesced { dimension: 0, .. }));
+        let is_turned = match is_left {
+            true => is_by_columns && is_read_by_rows(e, 0),
+            false => is_by_columns || !is_read_by_rows(e, 1),
+        };
+        let more = if is_turned { ", transposed=True" } else { "" };
         let layout = format!("gl.NVMMASharedLayout.get_default_for({}, {}{more})", list(&e.shape), dtype(&e.element));
         format!("put({}, {layout})", own(names, e))
     };
@@ -258,15 +266,13 @@ pub(super) fn by_wgmma(
                 Some(have) if bits == 16 && (have == operand || matches!(have, Layout::Mma { version: 3, .. })) => {
                     names.tile(a, &operand)
                 }
-                _ => puts[0].insert(shared(a, "")).clone(),
+                _ => puts[0].insert(shared(a, true)).clone(),
             };
             named(format!("{result}_left"), text)
         }
     };
-    let right = slot(b, false, 1).unwrap_or_else(|| {
-        let more = if is_read_by_rows(b, 1) { "" } else { ", transposed=True" };
-        named(format!("{result}_right"), puts[1].insert(shared(b, more)).clone())
-    });
+    let right = slot(b, false, 1)
+        .unwrap_or_else(|| named(format!("{result}_right"), puts[1].insert(shared(b, false)).clone()));
     let depth = a.shape.last().copied().unwrap_or(0);
     let imprecise = operation.attribute("maxNumImpreciseAcc").and_then(|n| n.parse::<u64>().ok()).unwrap_or(0);
     // What copies brought is fenced behind their wait.

@@ -82,6 +82,7 @@ pub(super) fn layouts(group: &Group) -> Vec<Option<Layout>> {
     let mut multiplied: Vec<(VariableId, Layout)> = Vec::new();
     let mut loaded: Vec<VariableId> = Vec::new();
     let mut in_memory: Vec<VariableId> = Vec::new();
+    let mut by_columns: Vec<VariableId> = Vec::new();
     let mut copied: Vec<(VariableId, Layout)> = Vec::new();
     visit(&group.body, &mut |op| match op {
         Op::Let { to, value } => match &value.kind {
@@ -94,10 +95,11 @@ pub(super) fn layouts(group: &Group) -> Vec<Option<Layout>> {
                 if let Some(p) = tile(pointers) {
                     let others = mask.iter().chain(other).filter_map(|e| tile(e));
                     relations.extend(others.chain([*to]).map(|accessed| Relation::Accessed(accessed, p)));
-                    relations.extend((value.shape.len() == 1).then_some(Relation::Loaded(p, *to)));
+                    relations.extend(is_row(&value.shape).then_some(Relation::Loaded(p, *to)));
                     in_memory.push(p);
                 }
             }
+            ExpressionKind::FromShared(slot) if slot.transposed => by_columns.push(*to),
             ExpressionKind::Broadcast(x) => relations.extend(tile(x).map(|x| Relation::Broadcast(x, *to))),
             ExpressionKind::ExpandDims(axis, x) => {
                 relations.extend(tile(x).map(|x| Relation::Expand(x, *axis, *to)));
@@ -172,8 +174,8 @@ pub(super) fn layouts(group: &Group) -> Vec<Option<Layout>> {
     loop {
         let before = loaded.len();
         for relation in &relations {
-            if let Relation::Viewed(x, _, to) = relation
-                && loaded.contains(&classes.root(*x))
+            if let Relation::Viewed(x, view, to) = relation
+                && (*view == View::Joined || loaded.contains(&classes.root(*x)))
             {
                 loaded.insert(classes.root(*to));
             }
@@ -195,20 +197,33 @@ pub(super) fn layouts(group: &Group) -> Vec<Option<Layout>> {
         Type::Pointer { pointee, .. } => u64::from(pointee.scalar_bits().unwrap_or(8)),
         other => u64::from(other.scalar_bits().unwrap_or(32).max(8)),
     };
-    for variable in in_memory.iter().map(|id| (id, &variables[id.index()])) {
-        // What rows and columns point to is loaded as it is needed.
-        if let (id, Variable { form: Form::Pointers { dimension }, shape, .. }) = variable
-            && shape.len() > 1
+    // What rows and columns point to is loaded as it is needed. Tiles of one shape have one layout, so that what is loaded of
+    // one is combined with another: as wide as the smallest elements ask for.
+    let mut tiles: Vec<(VariableId, usize, u64)> = Vec::new();
+    for id in in_memory {
+        let variable = &variables[id.index()];
+        if let Form::Pointers { dimension } = &variable.form
+            && !is_row(&variable.shape)
         {
-            classes.set(*id, coalesced(shape, *dimension, bits_of(variable.1), group.warps));
+            tiles.push((id, *dimension, bits_of(variable)));
         }
     }
+    for (id, dimension, bits) in &tiles {
+        let shape = &variables[id.index()].shape;
+        let alike = tiles.iter().filter(|one| one.1 == *dimension && variables[one.0.index()].shape == *shape);
+        let bits = alike.map(|one| one.2).min().unwrap_or(*bits);
+        classes.set(*id, coalesced(shape, *dimension, bits, group.warps));
+    }
     propagate(&mut classes, &relations, variables);
+    let by_columns: BTreeSet<usize> = by_columns.into_iter().map(|id| classes.root(id)).collect();
+    let along = |classes: &Classes, id: VariableId, variable: &Variable| {
+        if by_columns.contains(&classes.root(id)) { 0 } else { variable.shape.len().saturating_sub(1) }
+    };
     // What is joined follows from the parts, which do not follow from it.
     for relation in &relations {
         if let Relation::Viewed(x, View::Joined, _) = *relation {
             let variable = &variables[x.index()];
-            let along = variable.shape.len() - 1;
+            let along = along(&classes, x, variable);
             classes.set(x, coalesced(&variable.shape, along, bits_of(variable), group.warps));
             propagate(&mut classes, &relations, variables);
         }
@@ -222,13 +237,18 @@ pub(super) fn layouts(group: &Group) -> Vec<Option<Layout>> {
             propagate(&mut classes, &relations, variables);
         }
         for (k, variable) in variables.iter().enumerate().filter(|(_, v)| size(v) == one) {
-            let along = variable.shape.len() - 1;
+            let along = along(&classes, VariableId::at(k), variable);
             classes.set(VariableId::at(k), coalesced(&variable.shape, along, bits_of(variable), group.warps));
         }
         propagate(&mut classes, &relations, variables);
     }
     let of = |k: usize| classes.layout(VariableId::at(k)).cloned();
     (0..variables.len()).map(|k| of(k).filter(|_| !variables[k].shape.is_empty())).collect()
+}
+
+/// Whether a tile has elements along one dimension at most.
+fn is_row(shape: &[u64]) -> bool {
+    shape.iter().filter(|extent| **extent > 1).count() < 2
 }
 
 /// The operands of a multiplication that registers hold, in the layouts in which it reads them.
@@ -346,7 +366,18 @@ pub(super) fn coalesced(shape: &[u64], dimension: usize, bits: u64, warps: u32) 
 
 /// Whether a thread holds a quarter of a row in it, as of an MMA's result: too much to load for each row.
 fn is_of_columns(layout: &Layout) -> bool {
-    matches!(layout, Layout::Slice(0, parent) if !matches!(**parent, Layout::Coalesced { .. } | Layout::Blocked { .. }))
+    fn is_of_memory(layout: &Layout) -> bool {
+        match layout {
+            Layout::Coalesced { .. } | Layout::Blocked { .. } => true,
+            Layout::View { parent, .. } => is_of_memory(parent),
+            _ => false,
+        }
+    }
+    match layout {
+        Layout::Slice(0, parent) => !is_of_memory(parent),
+        Layout::Operand { .. } | Layout::Mma { .. } => true,
+        _ => false,
+    }
 }
 
 fn propagate(classes: &mut Classes, relations: &[Relation], variables: &[Variable]) {

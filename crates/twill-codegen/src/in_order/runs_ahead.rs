@@ -70,6 +70,18 @@ impl Builder<'_> {
         if trips.is_some_and(|trips| trips < 2) {
             return None;
         }
+        let ahead = self.ahead?;
+        // Triton's `num_stages`: of the loop, or of all loops that multiply in each iteration.
+        let own = module.operation(parts.operation).attributes.integer("tt.num_stages");
+        let multiplies = operations.iter().any(|id| name(id).starts_with("tt.dot"));
+        let stages = match (own.and_then(|n| u32::try_from(n).ok()), ahead.stages) {
+            (Some(own), _) => Some(own),
+            (None, Some(stages)) => Some(if multiplies { stages } else { 1 }),
+            (None, None) => None,
+        };
+        if stages == Some(1) {
+            return None;
+        }
         // What is written in the loop, and what has effects that nobody knows.
         let mut written = Vec::new();
         for id in &within {
@@ -131,14 +143,13 @@ impl Builder<'_> {
         let carried = found.iter().flat_map(|(_, needs)| needs.1.iter().copied()).collect();
         let copies: Vec<AsyncLoad> = found.iter().map(|(one, _)| *one).collect();
         let bytes: u64 = copies.iter().map(|one| self.bytes(module.operation(one.id).results[0])).sum();
-        let ahead = self.ahead?;
-        let most = ahead.stages.map_or(MOST_SLOTS, |stages| stages.clamp(2, MOST_STAGES));
+        let most = stages.map_or(MOST_SLOTS, |stages| stages.clamp(2, MOST_STAGES));
         let most = trips.map_or(most, |trips| u32::try_from(trips).unwrap_or(most).min(most));
         // More of smaller CTAs share a multiprocessor.
         let of = |bytes: u64| (bytes * u64::from(self.warps) / USUAL_WARPS).min(ahead.ring_bytes);
         let limit = |slots: u32| match slots {
-            3 if ahead.stages.is_none() => of(TWO_CTAS),
-            4.. if ahead.stages.is_none() => of(SEVERAL_CTAS),
+            3 if stages.is_none() => of(TWO_CTAS),
+            4.. if stages.is_none() => of(SEVERAL_CTAS),
             _ => ahead.ring_bytes,
         };
         let slots = (2..=most).rev().find(|slots| bytes * u64::from(*slots) <= limit(*slots))?;

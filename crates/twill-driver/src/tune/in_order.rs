@@ -110,14 +110,18 @@ pub(super) fn compile(
         let mut warps = best.lowered.program.groups.iter().map(|group| group.warps).max().unwrap_or(MOST_WARPS);
         // In CUDA, only four warps share out an MMA.
         let has_more = options.language == Language::Gluon && !stopped;
+        // With spills around wgmma, ptxas 12.8 makes code that reads what is not there (docs/coverage.md). Other kernels of
+        // which somebody has chosen the warps may spill.
+        let is_short = |one: &Candidate| {
+            one.is_short_of_registers() && (options.num_warps.is_none() || one.lowered.source.contains("start_wgmma("))
+        };
         // Each thread of more warps holds less.
-        while has_more && warps < MOST_WARPS && (best.is_short_of_registers() || best.unusable().is_some()) {
+        while has_more && warps < MOST_WARPS && (is_short(&best) || best.unusable().is_some()) {
             warps *= 2;
             let next = assembled(Some(warps), ring_bytes).ok();
             best = next.filter(|next| next.cost() < best.cost()).unwrap_or(best);
         }
-        // With spills around wgmma, ptxas 12.8 makes code that reads what is not there (docs/coverage.md).
-        let spills = options.schedule == Which::Multistage && best.is_short_of_registers();
+        let spills = options.schedule == Which::Multistage && is_short(&best);
         match best.unusable().or_else(|| spills.then(|| "it spills registers, with eight warps, too".into())) {
             Some(why) => Err(Error::MachineCode { input: input.clone(), why }),
             None => Ok(best),

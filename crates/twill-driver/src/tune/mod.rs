@@ -98,7 +98,7 @@ pub fn compile(
         Which::Multistage => {
             let kernel = in_order::compile(request, options, None, assembler, session)?;
             let made = GeneratedKernel::of(&kernel, kernel.spec.machine.name());
-            if made.operations.cp_async == 0 {
+            if made.operations.cp_async == 0 && options.num_stages.is_none() {
                 return Err(Error::NoLoadsAhead { input: request.input.name.clone() });
             }
             // A background process makes it anew for each process otherwise.
