@@ -92,9 +92,7 @@ impl Layout {
     pub fn viewed(self, of: &View, shape: &[u64]) -> Layout {
         match (self, of) {
             // Both ways are none.
-            (Layout::View { of: before, shape: from, parent }, of)
-                if before.inverse(&from).as_ref() == Some(of) =>
-            {
+            (Layout::View { of: before, shape: from, parent }, of) if before.inverse(&from).as_ref() == Some(of) => {
                 *parent
             }
             (Layout::Coalesced { shape, dimension, vector, warps }, View::Permuted(order)) if order == &[1, 0] => {

@@ -271,8 +271,8 @@ pub(super) fn by_wgmma(
             named(format!("{result}_left"), text)
         }
     };
-    let right = slot(b, false, 1)
-        .unwrap_or_else(|| named(format!("{result}_right"), puts[1].insert(shared(b, false)).clone()));
+    let right =
+        slot(b, false, 1).unwrap_or_else(|| named(format!("{result}_right"), puts[1].insert(shared(b, false)).clone()));
     let depth = a.shape.last().copied().unwrap_or(0);
     let imprecise = operation.attribute("maxNumImpreciseAcc").and_then(|n| n.parse::<u64>().ok()).unwrap_or(0);
     // What copies brought is fenced behind their wait.

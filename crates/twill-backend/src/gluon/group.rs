@@ -128,7 +128,8 @@ impl<'a> Printer<'a> {
         let own = self.names.used.into_inner();
         let mut views: Vec<&Layout> = own.iter().filter(|layout| layout.depth() > 0).collect();
         views.sort_by_key(|layout| layout.depth());
-        let define = |layout: &&Layout| format!("    {}: gl.constexpr = {}\n", layout.name(), layout.definition(1, 256));
+        let define =
+            |layout: &&Layout| format!("    {}: gl.constexpr = {}\n", layout.name(), layout.definition(1, 256));
         self.out.insert_str(after_head, &views.iter().map(define).collect::<String>());
         used.extend(own);
         self.functions.push(self.out);

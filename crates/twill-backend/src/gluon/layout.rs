@@ -26,8 +26,11 @@ impl Layout {
                 format!("MMA{version}_{}_{bits}BIT{}", by(shape), of_warps(*warps))
             }
             Layout::View { of, shape, parent } => {
-                let parent: String =
-                    parent.name().chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' }).collect();
+                let parent: String = parent
+                    .name()
+                    .chars()
+                    .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
+                    .collect();
                 match of {
                     View::Permuted(order) => {
                         let order: String = order.iter().map(usize::to_string).collect();

@@ -15,6 +15,14 @@ const MOST_WARPS: u32 = 8;
 /// Shared memory of rings of loads that run ahead, in a kernel in order.
 const RING_BYTES: u64 = 192 << 10;
 
+/// Registers and shared memory of a multiprocessor, and what of that the hardware takes for each CTA (CUDA C++ programming guide,
+/// compute capability 9.0).
+const REGISTERS: u32 = 65536;
+const SHARED_BYTES: u64 = 228 << 10;
+const RESERVED: u64 = 1024;
+/// The part of its registers that a kernel may do with for one more CTA.
+const NEAR: f64 = 0.8;
+
 /// Warps that share out an MMA in CUDA.
 const MMA_WARPS: u32 = 4;
 
@@ -39,6 +47,17 @@ pub(super) fn is_of_kernel(error: &Error) -> bool {
         Error::MachineCode { .. } => true,
         _ => false,
     }
+}
+
+/// The warps of a kernel, and how many CTAs of it would share a multiprocessor if each had a few registers a thread less: one more
+/// than otherwise. None where registers do not decide about that, or it would need many less.
+fn one_more_cta(candidate: &Candidate) -> Option<(u32, u32)> {
+    let (assembly, warps) = (candidate.assembly.as_ref()?, candidate.lowered.program.groups.first()?.warps);
+    let groups = warps / 4;
+    let ctas = (REGISTERS / (assembly.registers.next_multiple_of(8) * 32 * warps).max(1)) + 1;
+    let has_memory = (assembly.shared_memory + RESERVED) * u64::from(ctas) <= SHARED_BYTES;
+    let is_near = f64::from(twill_codegen::entry_registers(groups, ctas)) >= NEAR * f64::from(assembly.registers);
+    (groups > 0 && ctas > 1 && has_memory && is_near).then_some((warps, ctas))
 }
 
 /// The kernel in order; `why` there is no other.
@@ -89,15 +108,17 @@ pub(super) fn compile(
         granted: 0,
         preferred: false,
     };
-    let lowered = |warps: Option<u32>, ring_bytes: Option<u64>| {
+    let lowered = |warps: Option<u32>, ring_bytes: Option<u64>, ctas: u32| {
         let ahead = ring_bytes.map(|ring_bytes| RunsAhead { ring_bytes, stages: options.num_stages });
         let warps = warps.or_else(|| (options.language == Language::Cuda).then_some(MMA_WARPS));
-        let program =
-            twill_codegen::in_order::lower(&module, function, warps, ahead).and_then(twill_codegen::check);
+        let program = twill_codegen::in_order::lower(&module, function, warps, ahead).and_then(|mut program| {
+            program.tile_scheduler.ctas_per_sm = ctas;
+            twill_codegen::check(program)
+        });
         program.and_then(|program| LoweredKernel::new(&spec, program, None)).map_err(emitted)
     };
-    let assembled = |warps: Option<u32>, ring_bytes: Option<u64>| -> Result<Candidate, Error> {
-        let mut candidate = Candidate::new(spec.clone(), lowered(warps, ring_bytes)?);
+    let assembled = |warps: Option<u32>, ring_bytes: Option<u64>, ctas: u32| -> Result<Candidate, Error> {
+        let mut candidate = Candidate::new(spec.clone(), lowered(warps, ring_bytes, ctas)?);
         if let Some(assembler) = assembler
             && let Assembled::Report(assembly) = assembler.run(&candidate.files(), &input)?
         {
@@ -106,7 +127,7 @@ pub(super) fn compile(
         Ok(candidate)
     };
     let best = |ring_bytes: Option<u64>, stopped: bool| -> Result<Candidate, Error> {
-        let mut best = assembled(options.num_warps, ring_bytes)?;
+        let mut best = assembled(options.num_warps, ring_bytes, 1)?;
         let mut warps = best.lowered.program.groups.iter().map(|group| group.warps).max().unwrap_or(MOST_WARPS);
         // In CUDA, only four warps share out an MMA.
         let has_more = options.language == Language::Gluon && !stopped;
@@ -118,10 +139,19 @@ pub(super) fn compile(
         // Each thread of more warps holds less.
         while has_more && warps < MOST_WARPS && (is_short(&best) || best.unusable().is_some()) {
             warps *= 2;
-            let next = assembled(Some(warps), ring_bytes).ok();
+            let next = assembled(Some(warps), ring_bytes, 1).ok();
             best = next.filter(|next| next.cost() < best.cost()).unwrap_or(best);
         }
         let spills = options.schedule == Which::Multistage && is_short(&best);
+        if let Some((warps, ctas)) = one_more_cta(&best)
+            && has_more
+            && options.schedule == Which::Multistage
+            && let Ok(more) = assembled(Some(warps), ring_bytes, ctas)
+            && more.unusable().is_none()
+            && more.assembly.as_ref().is_some_and(|assembly| assembly.spill_stores + assembly.spill_loads == 0)
+        {
+            best = more;
+        }
         match best.unusable().or_else(|| spills.then(|| "it spills registers, with eight warps, too".into())) {
             Some(why) => Err(Error::MachineCode { input: input.clone(), why }),
             None => Ok(best),
