@@ -37,6 +37,8 @@ FALLBACKS = (Trial("small", (1, 1, 1), 16, 16, 16, 2, zeros=True), Trial("large"
 STRIDE = re.compile(r"stride", re.IGNORECASE)
 COUNT = re.compile(r"group(?!_?size)|batch|heads|num_(?!valid|tok)", re.IGNORECASE)
 SIZE = re.compile(r"^([mnkstdl]|t[qk])$|seq|len|ctx|tok|size|dim$|height|width|rows|cols|total|valid", re.IGNORECASE)
+BLOCK = re.compile(r"^(group|block)(_size)?_[mnk]$", re.IGNORECASE)
+"""Extents of blocks that have one scale: kernels divide them by a tile's, which must not be more."""
 ROW = 256
 """The least stride, at least as large as any row is long."""
 
@@ -49,6 +51,8 @@ def numbers_of(arguments: list[Argument], trial: Trial) -> dict[str, int | float
             continue
         if not one.element.startswith("i"):
             numbers[one.name] = 0.5
+        elif BLOCK.search(one.name):
+            numbers[one.name] = 128
         elif SIZE.search(one.name) and not COUNT.search(one.name):
             numbers[one.name] = trial.size16 if one.divisible else trial.size
         else:

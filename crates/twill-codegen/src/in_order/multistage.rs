@@ -129,19 +129,30 @@ impl Builder<'_> {
         let counter = self.read(variable);
         self.values.insert(parts.induction, counter);
         self.values.extend(prefetch.values);
+        // What threads read of slots they read while the tensor core works, if nothing reads it before.
+        let mut unread: Vec<&Copied> = Vec::new();
         for id in operations {
             if id == parts.terminator {
                 continue;
             }
-            match (copied.iter().find(|one| one.load == id), drain) {
-                (Some(one), Some(drain)) => self.read_slot(one, drain, &mut body),
+            let (read_now, later): (Vec<&Copied>, Vec<&Copied>) =
+                unread.into_iter().partition(|one| self.is_read_by(id, one.load));
+            unread = later;
+            read_now.into_iter().for_each(|one| self.read_slot(one, drain, &mut body));
+            match copied.iter().find(|one| one.load == id) {
+                Some(one) if self.is_multiplied(id) => self.read_slot(one, drain, &mut body),
+                Some(one) => unread.push(one),
                 _ if plan.prefetched.contains(&id) => {}
                 _ => self.operation(id, &mut body)?,
+            }
+            if is_mma(&id) {
+                unread.drain(..).for_each(|one| self.read_slot(one, drain, &mut body));
             }
             if first_mma == Some(id) {
                 body.extend(issue.iter().cloned());
             }
         }
+        unread.into_iter().for_each(|one| self.read_slot(one, drain, &mut body));
         self.assign(&variables, parts.yielded, &mut body)?;
         body.extend(drain.map(|drain| op(Op::AdvanceCursor(drain))));
         nodes.push(Node::For { variable, lower, upper, step, body });
@@ -338,7 +349,8 @@ impl Builder<'_> {
     }
 
     /// The tile of this iteration: where only the tensor core reads it, it stays in its slot.
-    fn read_slot(&mut self, one: &Copied, drain: CursorId, nodes: &mut Vec<Node>) {
+    fn read_slot(&mut self, one: &Copied, drain: Option<CursorId>, nodes: &mut Vec<Node>) {
+        let Some(drain) = drain else { return };
         let value = self.module.operation(one.load).results[0];
         let kind = self.module.type_of(value);
         let (shape, element) = (kind.known_shape().unwrap_or_default(), kind.element().clone());
@@ -348,6 +360,12 @@ impl Builder<'_> {
         } else {
             self.bind(value, from, names::line(self.module, one.load), nodes);
         }
+    }
+
+    /// Whether an operation, or one in it, reads what a load brings.
+    fn is_read_by(&self, id: OperationId, load: OperationId) -> bool {
+        let value = self.module.operation(load).results[0];
+        self.module.walk(id).any(|id| self.module.operation(id).operands.contains(&value))
     }
 
     /// A tile in a slot that changes rows and columns: it is read in another way. False if it is none.

@@ -6,6 +6,7 @@ use super::candidate::{Candidate, CandidateSpec, LoweredKernel};
 use super::{CompileOptions, Language, Which};
 use crate::{Content, DEFAULT_MACHINE, Error, LoweringParameters, Request, Session};
 use twill_backend::Header;
+use twill_backend::package::MANY_SPILLED;
 use twill_codegen::in_order::RunsAhead;
 use twill_machine::Machine;
 
@@ -132,9 +133,11 @@ pub(super) fn compile(
         // In CUDA, only four warps share out an MMA.
         let has_more = options.language == Language::Gluon && !stopped;
         // With spills around wgmma, ptxas 12.8 makes code that reads what is not there (docs/coverage.md). Other kernels of
-        // which somebody has chosen the warps may spill.
+        // which somebody has chosen the warps may spill a little.
         let is_short = |one: &Candidate| {
-            one.is_short_of_registers() && (options.num_warps.is_none() || one.lowered.source.contains("start_wgmma("))
+            let may_spill = options.num_warps.is_some() && !one.lowered.source.contains("start_wgmma(");
+            let spilled = |one: &Candidate| one.assembly.as_ref().map_or(0, |a| a.spill_stores + a.spill_loads);
+            one.is_short_of_registers() && (!may_spill || spilled(one) >= MANY_SPILLED)
         };
         // Each thread of more warps holds less.
         while has_more && warps < MOST_WARPS && (is_short(&best) || best.unusable().is_some()) {
@@ -158,7 +161,7 @@ pub(super) fn compile(
         }
     };
     let budgets: &[Option<u64>] = match (options.language, options.schedule) {
-        (Language::Gluon, Which::Multistage) => &[Some(RING_BYTES), Some(RING_BYTES / 2)],
+        (Language::Gluon, Which::Multistage) => &[Some(RING_BYTES), Some(RING_BYTES * 3 / 4), Some(RING_BYTES / 2)],
         (Language::Gluon, Which::Optimal) => &[Some(RING_BYTES), None],
         _ => &[None],
     };
