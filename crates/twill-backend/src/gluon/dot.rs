@@ -258,12 +258,15 @@ pub(super) fn by_wgmma(
         format!("put({}, {layout})", own(names, e))
     };
     let mut puts = [None, None];
+    // Between more warps than four an operand goes through shared memory, which what looks at machine code cannot tell from others.
+    let mut is_exchanged = false;
     let left = match slot(a, true, 0) {
         Some(slot) => slot,
         None => {
             let operand = Layout::Operand { index: 0, bits, parent: Box::new(want.clone()) };
             let text = match super::layout::infer(a, &names.layouts) {
                 Some(have) if bits == 16 && (have == operand || matches!(have, Layout::Mma { version: 3, .. })) => {
+                    is_exchanged = have != operand && names.group.warps > 4;
                     names.tile(a, &operand)
                 }
                 _ => puts[0].insert(shared(a, true)).clone(),
@@ -276,7 +279,7 @@ pub(super) fn by_wgmma(
     let depth = a.shape.last().copied().unwrap_or(0);
     let imprecise = operation.attribute("maxNumImpreciseAcc").and_then(|n| n.parse::<u64>().ok()).unwrap_or(0);
     // What copies brought is fenced behind their wait.
-    if puts.iter().any(Option::is_some) {
+    if is_exchanged || puts.iter().any(Option::is_some) {
         lines.push("fence_async_shared()".into());
     }
     lines.push(format!("{result} = start_wgmma({left}, {right}, {sum}, {precision}, {})", imprecise.min(depth)));

@@ -161,7 +161,11 @@ pub(super) fn compile(
         }
     };
     let budgets: &[Option<u64>] = match (options.language, options.schedule) {
-        (Language::Gluon, Which::Multistage) => &[Some(RING_BYTES), Some(RING_BYTES * 3 / 4), Some(RING_BYTES / 2)],
+        (Language::Gluon, Which::Multistage) => {
+            let all = &[Some(RING_BYTES), Some(RING_BYTES * 3 / 4), Some(RING_BYTES / 2), None];
+            // Without a number of stages a loop that loads ahead is what is asked for.
+            if options.num_stages.is_some() { all } else { &all[..3] }
+        }
         (Language::Gluon, Which::Optimal) => &[Some(RING_BYTES), None],
         _ => &[None],
     };
