@@ -35,9 +35,9 @@ SPIN_MILLISECONDS = 0.12
 
 Side = NewType("Side", str)
 """Whose kernel is launched."""
-TWILL, MULTISTAGE, STOCK = Side("twill"), Side("twill, multistage"), Side("stock")
-OWN = (TWILL, MULTISTAGE)
-"""Those of Twill's kernels: by the schedule, and without warp specialisation."""
+TWILL, MULTISTAGE, ONE_STAGE, STOCK = Side("twill"), Side("twill, multistage"), Side("twill, one stage"), Side("stock")
+OWN = (TWILL, MULTISTAGE, ONE_STAGE)
+"""Those of Twill's kernels: by the schedule, and without warp specialisation, the last with nothing loaded ahead."""
 
 
 class Event(Protocol):

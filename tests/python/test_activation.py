@@ -22,7 +22,7 @@ from twill_gpu.activation import specialisation, workers
 from twill_gpu.activation.records import Records, digest_of
 from twill_gpu.activation.settings import Mode, Settings
 from twill_gpu.activation.sources import may_multiply
-from twill_gpu.contest import FEW, MULTISTAGE, OWN, SAMPLES, STOCK, TWILL
+from twill_gpu.contest import FEW, MULTISTAGE, ONE_STAGE, OWN, SAMPLES, STOCK, TWILL
 
 TRIALS = 2 * SAMPLES + 2
 
@@ -145,7 +145,8 @@ class TestTiers:
             kernel[(4, 3)](*matrices, 512, 384, 256, 256, 384, 384, **TILES, num_warps=8)
         (found,) = activation._activity.found
         (contest,) = found.contests.values()
-        assert contest.sides == (STOCK, *OWN) and contest.winner in OWN and set(contest.milliseconds) == {STOCK, *OWN}
+        assert contest.sides == (STOCK, TWILL, MULTISTAGE) and contest.winner in OWN
+        assert set(contest.milliseconds) == set(contest.sides)
         (status,) = activation.status()
         assert (status.status, status.wins, status.grids) == ("scheduled", 1, 1)
         found.refuse("no such rows", TWILL)
@@ -153,6 +154,17 @@ class TestTiers:
         assert activation.status()[0].status == "scheduled" and "multistage" in str(activation.status())
         found.refuse("nothing")
         assert found.challengers == () and activation.status()[0].reason == "nothing"
+
+    def test_of_one_stage_there_is_a_kernel_that_loads_ahead_and_one_that_does_not(self, gpu, tensor, monkeypatch):
+        monkeypatch.setitem(specialisation.OPTIONS, TWILL, {"schedule": "in-order"})
+        activation.install("wait")
+        kernel = triton.jit(gemm_pointers.gemm_pointers.fn)
+        matrices = [tensor(shape, address=(k + 1) << 20) for k, shape in enumerate([[512, 256], [256, 384], [512, 384]])]
+        kernel[(4, 3)](*matrices, 512, 384, 256, 256, 384, 384, **TILES, num_warps=8, num_stages=1)
+        (found,) = activation._activity.found
+        assert found.challengers[: len(OWN)] == OWN
+        shared = {side: made.metadata["assembly"]["shared_memory"] for side, made in found.kernels.items()}
+        assert shared[ONE_STAGE] < shared[MULTISTAGE]
 
     def test_the_slower_has_no_more_launches(self, gpu, tensor):
         gpu.milliseconds[8] = 1.9

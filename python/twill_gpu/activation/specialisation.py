@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import backend
 from ..errors import TwillError
-from ..contest import MULTISTAGE, OWN, STOCK, TWILL, Contest, Gpu, Side
+from ..contest import MULTISTAGE, ONE_STAGE, OWN, STOCK, TWILL, Contest, Gpu, Side
 from ..scheduled import ScheduledKernel
 from . import configurations
 from .configurations import Compiled, Made
@@ -172,8 +172,7 @@ class Specialised:
                 self.reason = "a process ended while its first launches were under way"
                 return
             # All are under way before one is waited for.
-            own = {MULTISTAGE: _configuration_of(stock)}
-            under_way = [self._begin(side, {**OPTIONS[side], **own.get(side, {})}) for side in OPTIONS]
+            under_way = [self._begin(side, options) for side, options in _options_of(stock).items()]
             if self.activity.settings.configurations:
                 under_way.append(self._configure(stock, passed))
             for future, then in filter(None, under_way):
@@ -219,7 +218,7 @@ class Specialised:
     # --------------------------------------------------------------------------------------------- making a kernel
     def _begin(self, side: Side, options: dict[str, object]) -> _UnderWay | None:
         """Takes what earlier processes made or found; else has it made."""
-        if side == MULTISTAGE and not _LOAD.search(self._ttir):
+        if side != TWILL and not _LOAD.search(self._ttir):
             self._say_why(side, "it loads nothing through pointers")
             return None
         record = self.activity.records.read(self._record(side))
@@ -451,12 +450,20 @@ class Specialised:
         self.activity.tell(self)
 
 
-def _configuration_of(stock: Callable[[], Compiled]) -> dict[str, object]:
-    """Warps and stages that a kernel's author chose, as options; none where they are not known."""
+def _options_of(stock: Callable[[], Compiled]) -> dict[Side, dict[str, object]]:
+    """What Twill's kernels are made by, with the warps and stages that a kernel's author chose, as far as they are known.
+
+    One stage may have been chosen for its own sake, or for an older GPU: then there is a kernel whose loops load ahead, too.
+    """
     try:
-        return stock().own._asdict()
+        own = stock().own
     except Exception:
-        return {}
+        return OPTIONS
+    multistage = {**OPTIONS[MULTISTAGE], "num_warps": own.num_warps}
+    staged = {**multistage, "num_stages": own.num_stages}
+    if own.num_stages > 1:
+        return {**OPTIONS, MULTISTAGE: staged}
+    return {MULTISTAGE: multistage, ONE_STAGE: staged, TWILL: OPTIONS[TWILL]}
 
 
 class Kept(Contest):
