@@ -161,9 +161,7 @@ pub enum Error {
         input: String,
     },
     /// A number of stages where the schedule has its own.
-    #[error(
-        "{input}: --num-stages is for kernels without warp specialisation: add --schedule multistage, or leave it out"
-    )]
+    #[error("{input}: --num-stages is for multistage kernels in Gluon: add --schedule multistage, or leave it out")]
     NoNumStages {
         /// The input.
         input: String,

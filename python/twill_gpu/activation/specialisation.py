@@ -19,7 +19,7 @@ from ..errors import TwillError
 from ..contest import MULTISTAGE, ONE_STAGE, OWN, STOCK, TWILL, Contest, Gpu, Side
 from ..scheduled import ScheduledKernel
 from . import configurations
-from .configurations import Compiled, Made
+from .configurations import Compiled, Configuration, Made
 from .records import Records, digest_of
 from .settings import Mode
 from .workers import Unanswered
@@ -114,6 +114,10 @@ class Specialised:
         self._numbers: list[str] | None = None
         self._target, self._digest = target, ""
         self._stock: Compiled | None = None
+        self._own: Configuration | None = None
+        """Its author's warps and stages, as far as they are known."""
+        self._options: dict[Side, dict[str, object]] = {}
+        """What Twill's kernels are made by."""
         self._awaited: set[Side] = set()
         self._awaits_configurations = False
         self._left_to_begin = [None]
@@ -172,7 +176,9 @@ class Specialised:
                 self.reason = "a process ended while its first launches were under way"
                 return
             # All are under way before one is waited for.
-            under_way = [self._begin(side, options) for side, options in _options_of(stock).items()]
+            self._own = _own(stock)
+            self._options = _options_of(self._own)
+            under_way = [self._begin(side) for side in self._options]
             if self.activity.settings.configurations:
                 under_way.append(self._configure(stock, passed))
             for future, then in filter(None, under_way):
@@ -216,7 +222,7 @@ class Specialised:
         return None
 
     # --------------------------------------------------------------------------------------------- making a kernel
-    def _begin(self, side: Side, options: dict[str, object]) -> _UnderWay | None:
+    def _begin(self, side: Side) -> _UnderWay | None:
         """Takes what earlier processes made or found; else has it made."""
         if side != TWILL and not _LOAD.search(self._ttir):
             self._say_why(side, "it loads nothing through pointers")
@@ -228,6 +234,7 @@ class Specialised:
         self._awaited.add(side)
         if not self.kernels:
             self.reason = "a kernel is being made"
+        options = self._options[side]
         try:
             folder = backend.cached_kernel(self._ttir, self.name, self._machine, options)
         except Exception:
@@ -245,7 +252,8 @@ class Specialised:
 
     def _record(self, side: Side) -> str:
         """Where it is kept that a kernel cannot be made."""
-        return self._digest if side == TWILL else digest_of(f"{self._digest} {side}")
+        # Another configuration of the author's may do where this one does not.
+        return self._digest if side == TWILL else digest_of(json.dumps([self._digest, side, self._options.get(side)]))
 
     def _say_why(self, side: Side, reason: str) -> None:
         """One of Twill's kernels is not there: if no other is, that is the reason why Twill has none."""
@@ -420,8 +428,7 @@ class Specialised:
         return found
 
     def _record_of(self, key: tuple[int, ...]) -> str:
-        own = self._stock.own if self._stock is not None else None
-        return digest_of(json.dumps([self._digest, own, self.activity.gpu_name(self.device), *key]))
+        return digest_of(json.dumps([self._digest, self._own, self.activity.gpu_name(self.device), *key]))
 
     def _contest(self, gpu: Gpu, key: str) -> Contest:
         sides = (STOCK, *self.challengers)
@@ -450,20 +457,27 @@ class Specialised:
         self.activity.tell(self)
 
 
-def _options_of(stock: Callable[[], Compiled]) -> dict[Side, dict[str, object]]:
-    """What Twill's kernels are made by, with the warps and stages that a kernel's author chose, as far as they are known.
+def _own(stock: Callable[[], Compiled]) -> Configuration | None:
+    """The warps and stages that a kernel's author chose; None where they are not known."""
+    try:
+        return stock().own
+    except Exception:
+        return None
+
+
+def _options_of(own: Configuration | None) -> dict[Side, dict[str, object]]:
+    """What Twill's kernels are made by, with the warps and stages that a kernel's author chose, where it may have them.
 
     One stage may have been chosen for its own sake, or for an older GPU: then there is a kernel whose loops load ahead, too.
     """
-    try:
-        own = stock().own
-    except Exception:
+    if own is None:
         return OPTIONS
-    multistage = {**OPTIONS[MULTISTAGE], "num_warps": own.num_warps}
-    staged = {**multistage, "num_stages": own.num_stages}
-    if own.num_stages > 1:
-        return {**OPTIONS, MULTISTAGE: staged}
-    return {MULTISTAGE: multistage, ONE_STAGE: staged, TWILL: OPTIONS[TWILL]}
+    warps = {"num_warps": own.num_warps} if own.num_warps in (1, 2, 4, 8) else {}
+    stages = {"num_stages": own.num_stages} if 0 < own.num_stages <= 8 else {}
+    multistage = {**OPTIONS[MULTISTAGE], **warps}
+    if own.num_stages == 1:
+        return {MULTISTAGE: multistage, ONE_STAGE: {**multistage, **stages}, TWILL: OPTIONS[TWILL]}
+    return {**OPTIONS, MULTISTAGE: {**multistage, **stages}}
 
 
 class Kept(Contest):

@@ -233,8 +233,11 @@ pub(super) fn layouts(group: &Group) -> Vec<Option<Layout>> {
     let sizes: BTreeSet<(usize, u64)> = variables.iter().map(size).filter(|(rank, _)| *rank > 0).collect();
     for one in sizes.into_iter().rev() {
         for relation in &relations {
+            let before = classes.layouts.len();
             access(&mut classes, relation, |id| size(&variables[id.index()]) == one);
-            propagate(&mut classes, &relations, variables);
+            if classes.layouts.len() > before {
+                propagate(&mut classes, &relations, variables);
+            }
         }
         for (k, variable) in variables.iter().enumerate().filter(|(_, v)| size(v) == one) {
             let along = along(&classes, VariableId::at(k), variable);

@@ -79,7 +79,7 @@ impl Builder<'_> {
             (None, Some(stages)) => Some(if multiplies { stages } else { 1 }),
             (None, None) => None,
         };
-        if stages == Some(1) {
+        if stages.is_some_and(|stages| stages <= 1) {
             return None;
         }
         // What is written in the loop, and what has effects that nobody knows.

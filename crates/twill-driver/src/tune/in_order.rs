@@ -5,6 +5,7 @@ use super::assembler::{Assembled, Assembler};
 use super::candidate::{Candidate, CandidateSpec, LoweredKernel};
 use super::{CompileOptions, Language, Which};
 use crate::{Content, DEFAULT_MACHINE, Error, LoweringParameters, Request, Session};
+use std::cell::Cell;
 use twill_backend::Header;
 use twill_backend::package::MANY_SPILLED;
 use twill_codegen::in_order::RunsAhead;
@@ -127,11 +128,13 @@ pub(super) fn compile(
         }
         Ok(candidate)
     };
-    let best = |ring_bytes: Option<u64>, stopped: bool| -> Result<Candidate, Error> {
-        let mut best = assembled(options.num_warps, ring_bytes, 1)?;
+    // Smaller rings need no fewer warps.
+    let least_warps = Cell::new(options.num_warps);
+    let best = |ring_bytes: Option<u64>| -> Result<Candidate, Error> {
+        let mut best = assembled(least_warps.get(), ring_bytes, 1)?;
         let mut warps = best.lowered.program.groups.iter().map(|group| group.warps).max().unwrap_or(MOST_WARPS);
         // In CUDA, only four warps share out an MMA.
-        let has_more = options.language == Language::Gluon && !stopped;
+        let has_more = || options.language == Language::Gluon && !session.is_stopped();
         // With spills around wgmma, ptxas 12.8 makes code that reads what is not there (docs/coverage.md). Other kernels of
         // which somebody has chosen the warps may spill a little.
         let is_short = |one: &Candidate| {
@@ -140,14 +143,15 @@ pub(super) fn compile(
             one.is_short_of_registers() && (!may_spill || spilled(one) >= MANY_SPILLED)
         };
         // Each thread of more warps holds less.
-        while has_more && warps < MOST_WARPS && (is_short(&best) || best.unusable().is_some()) {
+        while warps < MOST_WARPS && (is_short(&best) || best.unusable().is_some()) && has_more() {
             warps *= 2;
+            least_warps.set(Some(warps));
             let next = assembled(Some(warps), ring_bytes, 1).ok();
             best = next.filter(|next| next.cost() < best.cost()).unwrap_or(best);
         }
         let spills = options.schedule == Which::Multistage && is_short(&best);
         if let Some((warps, ctas)) = one_more_cta(&best)
-            && has_more
+            && has_more()
             && options.schedule == Which::Multistage
             && let Ok(more) = assembled(Some(warps), ring_bytes, ctas)
             && more.unusable().is_none()
@@ -170,10 +174,10 @@ pub(super) fn compile(
         _ => &[None],
     };
     // What rings leave may be too little for the rest.
-    let mut answer = best(budgets[0], session.is_stopped());
+    let mut answer = best(budgets[0]);
     for ring_bytes in &budgets[1..] {
         if answer.is_err() && !session.is_stopped() {
-            answer = best(*ring_bytes, false);
+            answer = best(*ring_bytes);
         }
     }
     answer

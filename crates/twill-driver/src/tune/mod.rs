@@ -82,7 +82,7 @@ pub fn compile(
     if options.num_warps.is_some_and(|warps| !has_warps || !warps.is_power_of_two()) {
         return Err(Error::NoNumWarps { input: request.input.name.clone() });
     }
-    if options.num_stages.is_some() && options.schedule != Which::Multistage {
+    if options.num_stages.is_some() && (options.schedule != Which::Multistage || !has_warps) {
         return Err(Error::NoNumStages { input: request.input.name.clone() });
     }
     let cache = session.cache.clone();

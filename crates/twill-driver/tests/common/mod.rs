@@ -3,12 +3,20 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
 use twill_driver::tune::{CompileOptions, Compiled, GeneratedKernel, compile};
-use twill_driver::{Content, Input, Limits, LoweringParameters, Request, Session, SiblingOptions, Silent};
+use twill_driver::{Content, Error, Input, Limits, LoweringParameters, Request, Session, SiblingOptions, Silent};
 use twill_exact::{Budget, SearchOptions};
 use twill_machine::Machine;
 
 /// The kernel of an example, for an H200.
 pub fn generated(example: &str, options: &CompileOptions) -> GeneratedKernel {
+    match compiled(example, options).unwrap() {
+        Compiled::Kernel(kernel) => *kernel,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What becomes of an example.
+pub fn compiled(example: &str, options: &CompileOptions) -> Result<Compiled, Error> {
     let path = format!("{}/../../examples/{example}.ttir", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap();
     let lowering =
@@ -23,8 +31,5 @@ pub fn generated(example: &str, options: &CompileOptions) -> GeneratedKernel {
     // Proofs of what comes after the interval, which take minutes, are not the matter here.
     let budget = Budget { work: Some(300_000), ..Budget::default() };
     let mut session = Session::new(SearchOptions { budget, ..SearchOptions::default() }, &mut nobody);
-    match compile(&request, options, None, &mut session).unwrap() {
-        Compiled::Kernel(kernel) => *kernel,
-        other => panic!("{other:?}"),
-    }
+    compile(&request, options, None, &mut session)
 }
