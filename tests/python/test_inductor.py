@@ -1,5 +1,6 @@
 """Kernels of torch.compile under `twill_gpu.install`, without a GPU: Inductor is a stand-in of a few lines."""
 
+import json
 import sys
 import types
 
@@ -45,6 +46,8 @@ class StaticTritonCompileResult(Result):
         ))
         (folder / "of it").mkdir()
         (folder / "of it" / "gemm_tma.ttir").write_text(kernel.asm["ttir"])
+        options = {"num_warps": kernel.metadata.num_warps, "num_stages": kernel.metadata.num_stages}
+        (folder / "of it" / "gemm_tma.json").write_text(json.dumps(options))
 
     def make_launcher(self):
         given = self.kernel.arg_names[:4]
