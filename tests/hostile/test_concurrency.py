@@ -87,14 +87,15 @@ class Threads(unittest.TestCase):
             (folder / "flow.json").write_text(flow(2500))
             words = {"K": ROOT / "examples/gemm_tma.ttir", "F": folder / "flow.json"}
             found: dict[int, dict[str, object]] = {}
-            for threads in (1, 8):
+            for threads in (1, 2, 8):
                 found[threads] = self.outputs(folder, words, threads)
             self.assertEqual(
                 len(found[1]), len(self.OUTPUTS) + sum(n.startswith(("proof", "gluon", "cuda")) for n in found[1])
             )
-            self.assertEqual(found[1].keys(), found[8].keys())
-            for name in found[1]:
-                self.assertEqual(found[1][name], found[8][name], f"{name} on 8 threads")
+            for threads in (2, 8):
+                self.assertEqual(found[1].keys(), found[threads].keys())
+                for name in found[1]:
+                    self.assertEqual(found[1][name], found[threads][name], f"{name} on {threads} threads")
 
     def outputs(self, folder: Path, words: dict[str, Path], threads: int) -> dict[str, object]:
         """All outputs, by their names."""

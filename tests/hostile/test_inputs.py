@@ -177,7 +177,8 @@ class Inputs(unittest.TestCase):
             late_values(1 << 40),
             groups(17),
             groups(4_000_000_000),
-            parallel_loop(500),
+            # More than the exact scheduler is asked about.
+            parallel_loop(600),
         ):
             for more in ([], ["--swp-only"], ["--unroll", "64"], ["--normalise", "300"], ["--model", "paper"]):
                 self.ends("schedule", self.file("large.json", text), "--quiet", *more)

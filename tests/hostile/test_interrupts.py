@@ -34,6 +34,23 @@ class Interrupts(unittest.TestCase):
     def left(self) -> set[str]:
         return {path.name for path in self.folder.iterdir()} - {"loop.json"}
 
+    def test_a_reader_that_has_seen_enough_is_no_failure(self):
+        kernel, out = ROOT / "examples/gemm_tma.ttir", self.folder / "kernel"
+        for words in (
+            ["coverage", ROOT / "examples/fixtures/in_order"],
+            ["coverage", kernel, "--format", "markdown"],
+            ["compile", kernel, "--no-assemble", "--quiet", "-o", out, "--print-after", "epilogue"],
+            ["compile", kernel, "--no-assemble", "-o", out],
+            ["schedule", kernel],
+        ):
+            reader, writer = os.pipe()
+            os.close(reader)
+            environment = {**os.environ, "TWILL_CACHE": "off"}
+            words = [twill(), *map(str, words)]
+            done = subprocess.run(words, env=environment, stdout=writer, stderr=subprocess.PIPE, timeout=60, check=False)
+            os.close(writer)
+            self.assertEqual((done.returncode, b"panicked" in done.stderr), (0, False), done.stderr)
+
     def test_the_best_known_is_written_whole(self):
         for wait in (0.3, 0.6, 1.2):
             out = self.folder / "out.json"

@@ -4,7 +4,7 @@ use crate::arguments::{CoverageArguments, CoverageFormat, PythonArguments};
 use crate::collected::Collected;
 use crate::error::Error;
 use crate::exit::Exit;
-use crate::files::kernels;
+use crate::files::{self, kernels};
 use crate::printable;
 use crate::progress;
 use crate::python_source;
@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &CoverageArguments) -> Result<Exit, Error> {
     let assembler = arguments.python.clone().map(|python| Assembler::new(Some(python), folder.path().to_owned()));
     let cache = crate::request::cache().filter(|_| !arguments.no_cache);
     if arguments.format == CoverageFormat::Markdown {
-        println!("| kernel | schedule | Gluon | CUDA |\n|---|---|---|---|");
+        files::write(None, "| kernel | schedule | Gluon | CUDA |\n|---|---|---|---|\n")?;
     }
     let (mut all, mut failed) = (Vec::new(), false);
     for path in kernels(&arguments.inputs)? {
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &CoverageArguments) -> Result<Exit, Error> {
         match found {
             Ok(found) => {
                 let collected = Collected::of(&path);
-                println!("{}", line(&path, &found, collected.as_ref(), arguments.format));
+                files::write(None, &format!("{}\n", line(&path, &found, collected.as_ref(), arguments.format)))?;
                 all.push((found, collected));
             }
             Err(error) => {
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &CoverageArguments) -> Result<Exit, Error> {
         }
     }
     if arguments.format != CoverageFormat::Json {
-        print!("\n{}", summary(&all));
+        files::write(None, &format!("\n{}", summary(&all)))?;
     }
     Ok(match (failed, progress::is_interrupted()) {
         (true, _) => Exit::Error,

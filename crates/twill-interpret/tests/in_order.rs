@@ -67,7 +67,7 @@ fn call(n: i64, programs: u32, seed: u64) -> (Launch, Memory) {
 
 #[test]
 fn control_flow() {
-    for name in ["early_return", "nested", "while_loop", "regions", "flattened"] {
+    for name in ["early_return", "nested", "while_loop", "regions", "flattened", "viewed"] {
         let module = twill_triton::mlir::parse(&example(&format!("fixtures/in_order/{name}")), name).unwrap();
         let programs = programs(&module);
         for n in [1, 2, 3, 5] {

@@ -114,8 +114,7 @@ class Specialised:
         self._numbers: list[str] | None = None
         self._target, self._digest = target, ""
         self._stock: Compiled | None = None
-        self._own: Configuration | None = None
-        """Its author's warps and stages, as far as they are known."""
+        """What stock Triton compiled, as its author has it; None where that is not known."""
         self._options: dict[Side, dict[str, object]] = {}
         """What Twill's kernels are made by."""
         self._awaited: set[Side] = set()
@@ -176,11 +175,11 @@ class Specialised:
                 self.reason = "a process ended while its first launches were under way"
                 return
             # All are under way before one is waited for.
-            self._own = _own(stock)
+            self._stock = _known(stock)
             self._options = _options_of(self._own)
             under_way = [self._begin(side) for side in self._options]
             if self.activity.settings.configurations:
-                under_way.append(self._configure(stock, passed))
+                under_way.append(self._configure(passed))
             for future, then in filter(None, under_way):
                 if self.activity.settings.mode is not Mode.BACKGROUND:
                     self._wait(future)
@@ -191,6 +190,11 @@ class Specialised:
         finally:
             if not self.status.is_taken:
                 self._ttir = ""
+
+    @property
+    def _own(self) -> Configuration | None:
+        """Its author's warps and stages, as far as they are known."""
+        return None if self._stock is None else self._stock.own
 
     @property
     def has_begun(self) -> bool:
@@ -323,10 +327,12 @@ class Specialised:
         self.activity.tell(self)
 
     # --------------------------------------------------------------------------------------------- other configurations
-    def _configure(self, compiled: Callable[[], Compiled], passed: int | None) -> _UnderWay | None:
+    def _configure(self, passed: int | None) -> _UnderWay | None:
         """Takes what stock Triton compiled for earlier processes with other stages and warps; else has it compiled."""
+        stock = self._stock
+        if stock is None:
+            return None
         try:
-            self._stock = stock = compiled()
             key = digest_of(json.dumps([self._digest, stock.options]))
             kept = self.activity.records.read(key)
             if kept is not None and configurations.are_there(kept["made"]):
@@ -457,10 +463,11 @@ class Specialised:
         self.activity.tell(self)
 
 
-def _own(stock: Callable[[], Compiled]) -> Configuration | None:
-    """The warps and stages that a kernel's author chose; None where they are not known."""
+def _known(stock: Callable[[], Compiled]) -> Compiled | None:
+    """What stock Triton compiled, with the warps and stages that its author chose; None where they are not known."""
     try:
-        return stock().own
+        found = stock()
+        return found if found.own else None
     except Exception:
         return None
 

@@ -66,15 +66,15 @@ pub(super) fn dot(operation: &Opaque, operands: &[Expression], warps: u32) -> Op
     if *rows >= 16 && *columns >= 8 { Some(Dot::Mma) } else { Some(Dot::Fma) }
 }
 
-/// Registers of a thread that hold both operands of a multiplication by `mma.sync` as a whole.
+/// Registers of a thread that hold both operands of a multiplication by `mma.sync` as a whole. It is reckoned; others were not timed.
 const MOST_OPERAND_REGISTERS: u64 = 64;
 
 /// Whether threads hold both operands of an `mma.sync` as a whole: each warp those of its part of the result.
 pub(super) fn are_held_by_mma(a: &Expression, b: &Expression, warps: u32) -> bool {
     let ([rows, depth], [_, columns]) = (a.shape.as_slice(), b.shape.as_slice()) else { return true };
     let bits = u64::from(a.element.scalar_bits().unwrap_or(32));
-    let along_rows = u64::from(warps).min(rows / 16).max(1);
-    let along_columns = (u64::from(warps) / along_rows).clamp(1, (columns / 8).max(1));
+    let (along_rows, along_columns) = super::layout::warps_of_mma_sync(*rows, warps);
+    let along_columns = along_columns.clamp(1, (columns / 8).max(1));
     let elements = depth * (rows / along_rows + columns / along_columns);
     elements * bits / 32 / 32 <= MOST_OPERAND_REGISTERS
 }

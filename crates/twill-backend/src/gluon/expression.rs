@@ -1,7 +1,7 @@
 //! Expressions as Gluon source.
 
 use super::ahead::{Ahead, without_zeros};
-use super::layout::{Layout, infer};
+use super::layout::{Layout, View, infer};
 use super::names::dtype;
 use super::names::parameter;
 use super::operation::{apply, is_number};
@@ -213,14 +213,10 @@ impl Names<'_> {
                 format!("gl.expand_dims({}, {axis})", self.part(x, &inner, false))
             }
             ExpressionKind::Transpose(order, x) => {
+                // Where no thread has to exchange anything.
                 let turned = match want {
-                    Layout::Coalesced { shape, dimension, vector, warps } if order == &[1, 0] => {
-                        Some(Layout::Coalesced {
-                            shape: shape.iter().rev().copied().collect(),
-                            dimension: 1 - dimension.min(&1),
-                            vector: *vector,
-                            warps: *warps,
-                        })
+                    Layout::Coalesced { .. } if order == &[1, 0] => {
+                        Some(want.clone().viewed(&View::Permuted(order.clone()), &value.shape))
                     }
                     _ => None,
                 };

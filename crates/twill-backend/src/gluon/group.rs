@@ -27,7 +27,7 @@ const COMMENT: usize = 92;
 /// Writes one group's function.
 pub(super) struct Printer<'a> {
     kernel: &'a WarpProgram,
-    group: &'a Group,
+    pub(super) group: &'a Group,
     pub(super) names: Names<'a>,
     out: String,
     /// What reductions and scans of the group do to two elements.
@@ -126,11 +126,7 @@ impl<'a> Printer<'a> {
         self.nodes(depth, body);
         self.nodes(1, end);
         let own = self.names.used.into_inner();
-        let mut views: Vec<&Layout> = own.iter().filter(|layout| layout.depth() > 0).collect();
-        views.sort_by_key(|layout| layout.depth());
-        let define =
-            |layout: &&Layout| format!("    {}: gl.constexpr = {}\n", layout.name(), layout.definition(1, 256));
-        self.out.insert_str(after_head, &views.iter().map(define).collect::<String>());
+        self.out.insert_str(after_head, &super::layout::views(&own));
         used.extend(own);
         self.functions.push(self.out);
         self.functions.join("\n\n")
@@ -497,32 +493,5 @@ impl<'a> Printer<'a> {
             }
         };
         format!("{} = warpgroup_mma({}, {}, {sum}{fresh}, is_async=True)", variable.name, operand(left), operand(right))
-    }
-
-    fn advance(&self, cursor: CursorId) -> String {
-        let c = &self.group.cursors[cursor.index()];
-        let name = &c.name;
-        match (c.slots, c.phase) {
-            (1, true) => format!("{name}_phase = {name}_phase ^ 1"),
-            (1, false) => String::new(),
-            (slots, true) => format!("{name}, {name}_phase = advance({name}, {name}_phase, {slots})"),
-            // The function is one of kernels with warp groups.
-            (slots, false) if self.names.in_order => {
-                format!("{name} = gl.where({name} == {}, 0, {name} + 1)", slots - 1)
-            }
-            (slots, false) => format!("{name} = next_slot({name}, {slots})"),
-        }
-    }
-
-    fn copy_cursor(&self, to: CursorId, from: CursorId) -> String {
-        let (to, from) = (&self.group.cursors[to.index()], &self.group.cursors[from.index()]);
-        let mut lines = Vec::new();
-        if to.slots > 1 {
-            lines.push(format!("{} = {}", to.name, from.name));
-        }
-        if to.phase {
-            lines.push(format!("{}_phase = {}_phase", to.name, from.name));
-        }
-        lines.join("\n")
     }
 }

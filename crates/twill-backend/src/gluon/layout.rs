@@ -43,7 +43,7 @@ impl Layout {
         }
     }
 
-    /// Whether it is defined where the compiler knows other layouts in their linear form, and how deep.
+    /// How many layouts it follows from, one from the other; 0 of one that is defined by itself.
     pub fn depth(&self) -> usize {
         match self {
             Layout::View { parent, .. } => 1 + parent.depth(),
@@ -114,8 +114,7 @@ impl Layout {
             }
             Layout::Mma { shape, warps, .. } => match shape.as_slice() {
                 [rows, _] => {
-                    let along_rows = u64::from(*warps).min(rows / 16).max(1);
-                    let along_columns = u64::from(*warps) / along_rows;
+                    let (along_rows, along_columns) = warps_of_mma_sync(*rows, *warps);
                     format!(
                         "gl.NVMMADistributedLayout(version=[2, 0], warps_per_cta=[{along_rows}, {along_columns}], instr_shape=[16, 8])"
                     )
@@ -128,6 +127,20 @@ impl Layout {
             Layout::Blocked { warps, .. } => format!("gl.BlockedLayout([1, 8], [4, 8], [{warps}, 1], [1, 0])"),
         }
     }
+}
+
+/// Warps along the rows and the columns of a result of `mma.sync`, as many along rows as have 16.
+pub(super) fn warps_of_mma_sync(rows: u64, warps: u32) -> (u64, u64) {
+    let along_rows = u64::from(warps).min(rows / 16).max(1);
+    (along_rows, u64::from(warps) / along_rows)
+}
+
+/// Definitions of those layouts that follow from others, where a group's function begins: the compiler tells the others' linear form.
+pub(super) fn views(layouts: &BTreeSet<Layout>) -> String {
+    let mut views: Vec<&Layout> = layouts.iter().filter(|layout| layout.depth() > 0).collect();
+    views.sort_by_key(|layout| layout.depth());
+    let define = |layout: &&Layout| format!("    {}: gl.constexpr = {}\n", layout.name(), layout.definition(1, 256));
+    views.iter().map(define).collect()
 }
 
 /// What tells layouts of other groups than those of four warps apart.

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `source` | the file: groups, entry |
 //! | `barriers` | how mbarriers are initialised |
+//! | `cursors` | slots that are filled and read next |
 //! | `expression` | what is computed |
 //! | `operation` | operations on elements |
 //! | `layout` | names of layouts |
@@ -17,6 +18,7 @@
 
 mod ahead;
 mod barriers;
+mod cursors;
 mod dot;
 mod expression;
 mod group;

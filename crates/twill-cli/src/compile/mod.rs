@@ -7,6 +7,7 @@ mod top;
 use crate::arguments::{CompileArguments, width};
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::files;
 use crate::progress::Ticker;
 use folder::Target;
 use std::ffi::OsString;
@@ -27,7 +28,7 @@ pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
         let mut session = Session { cache: arguments.search.cache(), ..Session::new(search, &mut ticker) };
         let text = twill_driver::tune::print_after(&request, &arguments.code(command()), pass, &mut session)?;
         drop(ticker);
-        print!("{text}");
+        files::write(None, &text)?;
     }
     let search = arguments.search.search_for_code();
     let python = arguments.python.clone();
@@ -45,7 +46,7 @@ pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
     staged.write(&best.files)?;
     staged.finish()?;
     if !arguments.search.quiet {
-        print!("{}", report::text(&best, space.as_deref(), &arguments.output, width(None, None)));
+        files::write(None, &report::text(&best, space.as_deref(), &arguments.output, width(None, None)))?;
     }
     Ok(Exit::Done)
 }

@@ -5,6 +5,7 @@ use super::{command, report};
 use crate::arguments::CompileArguments;
 use crate::error::Error;
 use crate::exit::Exit;
+use crate::files;
 use crate::progress::Ticker;
 use std::fs;
 use std::path::Path;
@@ -65,9 +66,9 @@ fn finish(
 ) -> Result<(), Error> {
     place.finish()?;
     if !arguments.search.quiet {
-        print!("{}", report::text(kernel, None, folder, crate::arguments::width(None, None)));
+        files::write(None, &report::text(kernel, None, folder, crate::arguments::width(None, None)))?;
         if !differences.is_empty() {
-            println!("against 1: {}", twill_report::differences(differences));
+            files::write(None, &format!("against 1: {}\n", twill_report::differences(differences)))?;
         }
     }
     Ok(())

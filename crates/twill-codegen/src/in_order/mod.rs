@@ -58,13 +58,12 @@ pub fn lower(
     let mut builder = Builder {
         module,
         function,
-        warps,
         axis_infos: AxisInfos::new(module, function),
         variables: Vec::new(),
         taken: parameters(module, function).into_iter().map(|parameter| parameter.name).collect(),
         values: HashMap::new(),
         blocks: 0,
-        ahead,
+        ahead: ahead.map(|ahead| Ahead { warps, ring_bytes: ahead.ring_bytes, stages: ahead.stages }),
         buffers: Vec::new(),
         cursors: Vec::new(),
     };
@@ -125,8 +124,6 @@ pub(crate) fn transcribe(
     let mut builder = Builder {
         module,
         function,
-        // No ring follows from it here.
-        warps: 4,
         axis_infos: AxisInfos::new(module, function),
         variables: known.to_vec(),
         taken: known.iter().map(|variable| variable.name.clone()).collect(),
@@ -166,19 +163,29 @@ fn usual_warps(module: &Module, function: OperationId) -> u32 {
     if module.walk(function).map(held).max().unwrap_or(0) > HELD_BYTES { 8 } else { 4 }
 }
 
+/// How far loads may run ahead.
+#[derive(Clone, Copy)]
+struct Ahead {
+    /// Warps of the group.
+    warps: u32,
+    /// Shared memory that is left for rings, in bytes.
+    ring_bytes: u64,
+    /// As in [`RunsAhead`].
+    stages: Option<u32>,
+}
+
 /// The group's program in the making.
 struct Builder<'m> {
     module: &'m Module,
     function: OperationId,
-    warps: u32,
     axis_infos: AxisInfos<'m>,
     variables: Vec<Variable>,
     taken: BTreeSet<String>,
     values: HashMap<ValueId, Expression>,
     /// Blocks of the function so far, each as often as it is written.
     blocks: usize,
-    /// How far loads may run ahead, with the shared memory that is left for their rings.
-    ahead: Option<RunsAhead>,
+    /// How far loads may run ahead, if they may.
+    ahead: Option<Ahead>,
     /// Their rings, and the slots that are filled and read next.
     buffers: Vec<Buffer>,
     cursors: Vec<Cursor>,

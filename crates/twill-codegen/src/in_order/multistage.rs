@@ -35,6 +35,9 @@ struct Copied {
     /// Neighbours in memory are those along the first dimension: it is put there transposed.
     turned: bool,
     buffer: BufferId,
+    /// The slots that are filled and read next.
+    fill: CursorId,
+    drain: CursorId,
 }
 
 /// Something that runs through a loop ahead of it: its iteration, and what it carries.
@@ -69,11 +72,9 @@ impl Builder<'_> {
         let (lower, upper, step) = (lower?, upper?, step?);
         let mut issue = Vec::new();
         let mut copied = Vec::new();
-        let mut drain = None;
         if plan.slots > 0 {
             let (fill, last) = (self.cursor("fill", plan.slots), self.cursor("drain", plan.slots));
-            drain = Some(last);
-            copied = plan.copies.iter().map(|one| self.ring(*one, plan.slots)).collect();
+            copied = plan.copies.iter().map(|one| self.ring(*one, plan.slots, fill, last)).collect();
             let bytes: u64 = plan.copies.iter().map(|one| self.bytes(self.module.operation(one.id).results[0])).sum();
             if let Some(ahead) = &mut self.ahead {
                 ahead.ring_bytes = ahead.ring_bytes.saturating_sub(bytes * u64::from(plan.slots));
@@ -93,7 +94,7 @@ impl Builder<'_> {
                 self.ahead(*id, runner.within, &mut issue)?;
             }
             for one in &copied {
-                self.copy(one, runner.within, fill, &mut issue)?;
+                self.copy(one, runner.within, &mut issue)?;
             }
             issue.push(op(Op::CpAsyncCommit));
             issue.push(op(Op::AdvanceCursor(fill)));
@@ -138,23 +139,23 @@ impl Builder<'_> {
             let (read_now, later): (Vec<&Copied>, Vec<&Copied>) =
                 unread.into_iter().partition(|one| self.is_read_by(id, one.load));
             unread = later;
-            read_now.into_iter().for_each(|one| self.read_slot(one, drain, &mut body));
+            read_now.into_iter().for_each(|one| self.read_slot(one, &mut body));
             match copied.iter().find(|one| one.load == id) {
-                Some(one) if self.is_multiplied(id) => self.read_slot(one, drain, &mut body),
+                Some(one) if self.is_multiplied(id) => self.read_slot(one, &mut body),
                 Some(one) => unread.push(one),
                 _ if plan.prefetched.contains(&id) => {}
                 _ => self.operation(id, &mut body)?,
             }
             if is_mma(&id) {
-                unread.drain(..).for_each(|one| self.read_slot(one, drain, &mut body));
+                unread.drain(..).for_each(|one| self.read_slot(one, &mut body));
             }
             if first_mma == Some(id) {
                 body.extend(issue.iter().cloned());
             }
         }
-        unread.into_iter().for_each(|one| self.read_slot(one, drain, &mut body));
+        unread.into_iter().for_each(|one| self.read_slot(one, &mut body));
         self.assign(&variables, parts.yielded, &mut body)?;
-        body.extend(drain.map(|drain| op(Op::AdvanceCursor(drain))));
+        body.extend(copied.first().map(|one| op(Op::AdvanceCursor(one.drain))));
         nodes.push(Node::For { variable, lower, upper, step, body });
         if plan.slots > 0 {
             nodes.push(op(Op::CpAsyncWait(0)));
@@ -266,7 +267,8 @@ impl Builder<'_> {
     }
 
     /// A ring for what a load brings.
-    fn ring(&mut self, AsyncLoad { id: load, elements, turned }: AsyncLoad, slots: u32) -> Copied {
+    fn ring(&mut self, of: AsyncLoad, slots: u32, fill: CursorId, drain: CursorId) -> Copied {
+        let AsyncLoad { id: load, elements, turned } = of;
         let value = self.module.operation(load).results[0];
         let kind = self.module.type_of(value);
         let (mut shape, element) = (kind.known_shape().unwrap_or_default(), kind.element().clone());
@@ -281,7 +283,7 @@ impl Builder<'_> {
         let buffer =
             Buffer { name, shape, element, slots, least_slots: slots, memory: Memory::Shared, plain, source: None };
         self.buffers.push(buffer);
-        Copied { load, elements, turned, buffer: BufferId::at(self.buffers.len() - 1) }
+        Copied { load, elements, turned, buffer: BufferId::at(self.buffers.len() - 1), fill, drain }
     }
 
     /// An operation that an address needs. What it loads is none beyond the last iteration.
@@ -322,7 +324,7 @@ impl Builder<'_> {
     }
 
     /// Starts a copy.
-    fn copy(&mut self, one: &Copied, within: VariableId, fill: CursorId, nodes: &mut Vec<Node>) -> Result<(), Error> {
+    fn copy(&mut self, one: &Copied, within: VariableId, nodes: &mut Vec<Node>) -> Result<(), Error> {
         let operation = self.module.operation(one.load);
         let [pointers, rest @ ..] = operation.operands.as_slice() else { return Ok(()) };
         let pointers = self.value(*pointers)?;
@@ -336,7 +338,7 @@ impl Builder<'_> {
             },
             false => e,
         };
-        let to = self.slot(one, fill, false);
+        let to = self.slot(one, one.fill, false);
         let (pointers, mask) = (lie(pointers), Some(lie(mask)));
         let copy = Op::CpAsync { pointers, mask, elements: one.elements, whole: None, to, full: None };
         nodes.push(Node::Op(copy, Note { line: names::line(self.module, one.load), ..Note::default() }));
@@ -349,12 +351,12 @@ impl Builder<'_> {
     }
 
     /// The tile of this iteration: where only the tensor core reads it, it stays in its slot.
-    fn read_slot(&mut self, one: &Copied, drain: Option<CursorId>, nodes: &mut Vec<Node>) {
-        let Some(drain) = drain else { return };
+    fn read_slot(&mut self, one: &Copied, nodes: &mut Vec<Node>) {
         let value = self.module.operation(one.load).results[0];
         let kind = self.module.type_of(value);
         let (shape, element) = (kind.known_shape().unwrap_or_default(), kind.element().clone());
-        let from = Expression { kind: ExpressionKind::FromShared(self.slot(one, drain, one.turned)), shape, element };
+        let from =
+            Expression { kind: ExpressionKind::FromShared(self.slot(one, one.drain, one.turned)), shape, element };
         if self.is_multiplied(one.load) {
             self.values.insert(value, from);
         } else {

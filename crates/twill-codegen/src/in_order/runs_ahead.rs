@@ -10,7 +10,7 @@ use twill_triton::mlir::{Attribute, Definition, ForLoop, Operation, OperationId,
 
 /// Least bytes that a thread copies at once (PTX, `cp.async`).
 const LEAST_COPIED: u64 = 4;
-/// Least bytes of a tile that is worth a slot, and of a row.
+/// Least bytes of a tile that is worth a slot, and of a row. Both are reckoned; others were not timed.
 const LEAST_TILE: u64 = 512;
 const LEAST_ROW: u64 = 64;
 /// Most bytes of a tile that is loaded to registers ahead.
@@ -146,7 +146,7 @@ impl Builder<'_> {
         let most = stages.map_or(MOST_SLOTS, |stages| stages.clamp(2, MOST_STAGES));
         let most = trips.map_or(most, |trips| u32::try_from(trips).unwrap_or(most).min(most));
         // More of smaller CTAs share a multiprocessor.
-        let of = |bytes: u64| (bytes * u64::from(self.warps) / USUAL_WARPS).min(ahead.ring_bytes);
+        let of = |bytes: u64| (bytes * u64::from(ahead.warps) / USUAL_WARPS).min(ahead.ring_bytes);
         let limit = |slots: u32| match slots {
             3 if stages.is_none() => of(TWO_CTAS),
             4.. if stages.is_none() => of(SEVERAL_CTAS),

@@ -3,6 +3,7 @@
 
 use super::assembler::{Assembled, Assembler};
 use super::candidate::{Candidate, CandidateSpec, LoweredKernel};
+use super::residency::has_shared_memory;
 use super::{CompileOptions, Language, Which};
 use crate::{Content, DEFAULT_MACHINE, Error, LoweringParameters, Request, Session};
 use std::cell::Cell;
@@ -17,12 +18,7 @@ const MOST_WARPS: u32 = 8;
 /// Shared memory of rings of loads that run ahead, in a kernel in order.
 const RING_BYTES: u64 = 192 << 10;
 
-/// Registers and shared memory of a multiprocessor, and what of that the hardware takes for each CTA (CUDA C++ programming guide,
-/// compute capability 9.0).
-const REGISTERS: u32 = 65536;
-const SHARED_BYTES: u64 = 228 << 10;
-const RESERVED: u64 = 1024;
-/// The part of its registers that a kernel may do with for one more CTA.
+/// The part of its registers that a kernel may do with for one more CTA. It is reckoned; others were not timed.
 const NEAR: f64 = 0.8;
 
 /// Warps that share out an MMA in CUDA.
@@ -51,15 +47,17 @@ pub(super) fn is_of_kernel(error: &Error) -> bool {
     }
 }
 
-/// The warps of a kernel, and how many CTAs of it would share a multiprocessor if each had a few registers a thread less: one more
-/// than otherwise. None where registers do not decide about that, or it would need many less.
-fn one_more_cta(candidate: &Candidate) -> Option<(u32, u32)> {
+/// How many CTAs of a kernel would share a multiprocessor if each had a few registers a thread less: one more than otherwise. None
+/// where registers do not decide about that, or it would need many less.
+fn one_more_cta(candidate: &Candidate) -> Option<u32> {
     let (assembly, warps) = (candidate.assembly.as_ref()?, candidate.lowered.program.groups.first()?.warps);
-    let groups = warps / 4;
-    let ctas = (REGISTERS / (assembly.registers.next_multiple_of(8) * 32 * warps).max(1)) + 1;
-    let has_memory = (assembly.shared_memory + RESERVED) * u64::from(ctas) <= SHARED_BYTES;
+    let groups = Some(warps / 4).filter(|groups| *groups > 0)?;
+    let has_registers = |ctas: &u32| twill_codegen::entry_registers(groups, *ctas) >= assembly.registers;
+    // At least one is there.
+    let ctas = (2..).take_while(has_registers).last().unwrap_or(1) + 1;
+    let machine = candidate.spec.machine.resources().shared_memory.0;
     let is_near = f64::from(twill_codegen::entry_registers(groups, ctas)) >= NEAR * f64::from(assembly.registers);
-    (groups > 0 && ctas > 1 && has_memory && is_near).then_some((warps, ctas))
+    (is_near && has_shared_memory(machine, assembly.shared_memory, ctas)).then_some(ctas)
 }
 
 /// The kernel in order; `why` there is no other.
@@ -150,7 +148,7 @@ pub(super) fn compile(
             best = next.filter(|next| next.cost() < best.cost()).unwrap_or(best);
         }
         let spills = options.schedule == Which::Multistage && is_short(&best);
-        if let Some((warps, ctas)) = one_more_cta(&best)
+        if let Some(ctas) = one_more_cta(&best)
             && has_more()
             && options.schedule == Which::Multistage
             && let Ok(more) = assembled(Some(warps), ring_bytes, ctas)

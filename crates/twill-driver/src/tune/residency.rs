@@ -14,6 +14,12 @@ use twill_codegen::{GroupShares, entry_registers};
 
 /// Shared memory that the hardware takes for each CTA (CUDA C++ programming guide, compute capability 9.0).
 const RESERVED: u64 = 1024;
+/// Whether so many CTAs that take this much shared memory each fit a multiprocessor. `machine`: what one CTA may take at most. All
+/// in bytes.
+pub(super) fn has_shared_memory(machine: u64, taken: u64, ctas: u32) -> bool {
+    taken + RESERVED <= (machine + RESERVED) / u64::from(ctas)
+}
+
 /// Threads of a multiprocessor.
 const THREADS: u32 = 2048;
 
@@ -101,7 +107,7 @@ pub(super) fn several(
         let Ok(Assembled::Report(assembly)) = assembler.run(&candidate.files_like(&best), &request.input.name) else {
             continue;
         };
-        let fits = assembly.shared_memory + RESERVED <= (machine + RESERVED) / u64::from(ctas);
+        let fits = has_shared_memory(machine, assembly.shared_memory, ctas);
         let is_as_good = assembly.findings.len() <= best.assembly.as_ref().map_or(0, |before| before.findings.len());
         candidate.assembly = Some(assembly);
         if fits && is_as_good && !candidate.is_short_of_registers() && candidate.unusable().is_none() {
