@@ -31,8 +31,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .arguments import FALLBACKS, TRIALS
+from .comparing import clock, compare, compile_both
 from .processes import Worker, each
 
+TASKS = {"compile": compile_both, "compare": compare, "clock": clock}
 RUNNERS = 6
 """Processes that share the GPU, except while times are taken."""
 COMPILE_SECONDS, TRIAL_SECONDS = 120, 15
@@ -118,9 +120,9 @@ def run(rows: list[dict], options: argparse.Namespace) -> None:
     """Completes the rows, in phases; a kernel's line is printed as soon as its verdict is known."""
     by_id = {row["id"]: row for row in rows}
 
-    def phase(name: str, chosen: list[dict], work: Callable, jobs: int, gpu: bool = True) -> None:
+    def phase(name: str, chosen: list[dict], work: Callable, jobs: int, gpus: int = 1) -> None:
         begin = time.monotonic()
-        for row in each(chosen, work, jobs, gpu):
+        for row in each(chosen, work, jobs, gpus, TASKS):
             by_id[row["id"]] = row
             if "ratio" in row:
                 print(f"{row['id']}: {row['stock_ms']:.4f} / {row['ours_ms']:.4f} ms = {row['ratio']:.2f}", flush=True)
@@ -132,7 +134,7 @@ def run(rows: list[dict], options: argparse.Namespace) -> None:
         print(f"-- {name}: {len(chosen)} kernels in {time.monotonic() - begin:.0f} s", flush=True)
         write(rows, options.json)
 
-    phase("compiled", [row for row in rows if "verdict" not in row], compiled, options.jobs, gpu=False)
+    phase("compiled", [row for row in rows if "verdict" not in row], compiled, options.jobs, gpus=0)
     if options.compile_only:
         return
     phase("compared", [row for row in rows if "verdict" not in row], compared, options.runners)

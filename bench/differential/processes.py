@@ -10,19 +10,16 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
-from .comparing import clock, compare, compile_both
-
 START_SECONDS = 180
 
-TASKS = {"compile": compile_both, "compare": compare, "clock": clock}
 
-
-def serve(pipe, log: str, gpu: bool) -> None:
+def serve(pipe, log: str, gpu: int | None, tasks: dict[str, Callable]) -> None:
     """A process that does tasks until one leaves the GPU broken. It sends the stage it is at, then what came of it."""
     with open(log, "w") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-    if gpu:
+    if gpu is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = visible(gpu)
         import torch
         import triton
 
@@ -33,14 +30,20 @@ def serve(pipe, log: str, gpu: bool) -> None:
         while True:
             task = pipe.recv()
             try:
-                answer = TASKS[task["task"]](task, pipe.send)
+                answer = tasks[task["task"]](task, pipe.send)
             except Exception as error:
                 kinds = [kind.__name__ for kind in type(error).__mro__]
                 answer = {"error": describe(error), "refused": "Refused" in kinds}
-            answer["broken"] = gpu and is_broken()
+            answer["broken"] = gpu is not None and is_broken()
             pipe.send(answer)
             if answer["broken"]:
                 os._exit(1)
+
+
+def visible(gpu: int) -> str:
+    """The GPU of this number among those that may be used, as CUDA names it."""
+    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return given.split(",")[gpu] if given else str(gpu)
 
 
 def is_broken() -> bool:
@@ -66,14 +69,14 @@ class Worker:
 
     context = multiprocessing.get_context("spawn")
 
-    def __init__(self, folder: str, gpu: bool):
-        self.gpu, self.process, self.pipe = gpu, None, None
+    def __init__(self, folder: str, gpu: int | None, tasks: dict[str, Callable]):
+        self.gpu, self.tasks, self.process, self.pipe = gpu, tasks, None, None
         self.log = Path(folder) / f"{id(self)}.log"
         self.log.touch()
 
     def start(self) -> bool:
         self.pipe, other = self.context.Pipe()
-        self.process = self.context.Process(target=serve, args=(other, str(self.log), self.gpu), daemon=True)
+        self.process = self.context.Process(target=serve, args=(other, str(self.log), self.gpu, self.tasks), daemon=True)
         self.process.start()
         other.close()
         return self.pipe.poll(START_SECONDS) and self._received() == "ready"
@@ -120,13 +123,18 @@ class Worker:
         return ([line for line in lines if "error" in line.lower()] or lines)[-1][:300]
 
 
-def each(tasks: list, work: Callable[[Worker, object], dict], jobs: int, gpu: bool) -> Iterator[dict]:
-    """What `work` makes of each task by a worker, as it comes."""
+def each(
+    tasks: list, work: Callable[[Worker, object], dict], jobs: int, gpus: int, kinds: dict[str, Callable]
+) -> Iterator[dict]:
+    """What `work` makes of each task by a worker, as it comes.
+
+    gpus: how many there are to share. kinds: what workers can be asked for, by name.
+    """
     own, workers = threading.local(), []
 
     def with_worker(task) -> dict:
         if not hasattr(own, "worker"):
-            own.worker = Worker(logs, gpu)
+            own.worker = Worker(logs, len(workers) % gpus if gpus else None, kinds)
             workers.append(own.worker)
         return work(own.worker, task)
 

@@ -390,6 +390,7 @@ fn stores_that_are_not_proved_to_write_tiles_go_through_pointers() {
     for (what, from, to) in [
         ("written twice", STORE, again.as_str()),
         ("another stride", C_STRIDE, "%c_ptrs_28 = arith.muli %c_ptrs, %c_ptrs :"),
+        ("rows that end anywhere", "%N: i32 {tt.divisibility = 16 : i32}", "%N: i32"),
         ("a base without promise", "%c_ptr: !tt.ptr<f16> {tt.divisibility = 16 : i32}", "%c_ptr: !tt.ptr<f16>"),
         (
             "columns of another matrix",

@@ -68,12 +68,13 @@ impl LoopBuilder<'_, '_> {
             after = later;
         }
         for (to, is) in after {
+            let is_waited_for = self.reader.group.in_flight.iter().any(|f| f.result == to);
             match (before_it.get(&to), is) {
+                // What begins further out is not in flight there.
+                (None, true) if is_waited_for => nodes.push(Node::Op(Op::WgmmaInit(to), Note::default())),
                 (Some(false), true) => nodes.push(Node::Op(Op::WgmmaInit(to), Note::default())),
                 // Who is renamed first in every iteration is read by nobody before.
-                (Some(true), false)
-                    if is_made_first(&body, to) && self.reader.group.in_flight.iter().all(|f| f.result != to) =>
-                {
+                (Some(true), false) if is_made_first(&body, to) && !is_waited_for => {
                     let variable = &self.reader.group.variables[to.index()];
                     let value = Expression::zeros(&variable.shape, &variable.element);
                     nodes.push(Node::Op(Op::Let { to, value }, Note::default()));

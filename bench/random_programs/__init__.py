@@ -1,0 +1,1 @@
+"""Random Triton programs: what stock Triton makes of them, what Twill makes of them, and what an interpreter computes."""

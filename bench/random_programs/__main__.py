@@ -1,0 +1,215 @@
+"""Random Triton programs, run on a GPU as stock Triton, Twill and an interpreter understand them.
+
+    python -m bench.random_programs --seeds 0:500 --total total.json          # needs a Hopper GPU, torch and Triton
+    python -m bench.random_programs --seeds 0:20 --compile-only               # needs Triton alone
+    python -m bench.random_programs --reduce 17 --side gluon                  # the smallest program that still differs
+
+Each seed is a program (generate.py): loops, branches, loads of many kinds, MMAs of many types. It is compiled by stock
+Triton and by Twill in up to three forms: Gluon with the best schedule, multistage, and CUDA. Each is run with three sizes:
+whole tiles, parts of tiles, and a small one. All memory must then be that of stock Triton's kernel: bit for bit (`equal`),
+or within the tolerance of the type (`close`). So must that of the interpreter, where it knows the operations.
+
+`--total` adds up over commands: it keeps which seeds were tried, and refuses none twice. A program whose result differs, or
+that faults, is reduced, and its smallest form printed. The exit code is 1 if there is one.
+"""
+
+import argparse
+import collections
+import json
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from bench.differential.processes import Worker, each
+
+from .execute import compare
+from .generate import program
+from .program import Program
+from .reduce import reduced
+from .sides import compile_all, forms
+
+TASKS = {"compile": compile_all, "compare": compare}
+COMPILE_SECONDS, RUN_SECONDS = 300, 60
+WRONG = ("DIFFERENT", "fails")
+
+
+def compiled(worker: Worker, row: dict) -> dict:
+    """The row with what came of compiling each side."""
+    answer = worker.ask({"task": "compile", **row["task"]}, COMPILE_SECONDS)
+    if "error" in answer:
+        failed = answer["stage"]
+        return row | {"failed": failed, "error": answer["error"]}
+    return row | answer
+
+
+def run(worker: Worker, row: dict) -> dict:
+    """The row with verdicts of each side and call. A side that faults is left out, and the others run again."""
+    sides = [name for name, error in row["sides"].items() if not error]
+    sides += [] if row["interpreter"] else ["interpreter"]
+    broken: dict[str, list[str]] = {}
+    notes: list[str] = []
+    while True:
+        task = {"task": "compare", "folder": row["task"]["folder"], "sides": sides}
+        answer = worker.ask(task, RUN_SECONDS)
+        if "error" not in answer:
+            return row | {"verdicts": answer["verdicts"] | broken, "notes": notes + answer["notes"]}
+        if answer["stage"] not in sides:
+            return row | {"failed": answer["stage"], "error": answer["error"]}
+        broken[answer["stage"]] = ["fails"]
+        notes.append(f"{answer['stage']}: {answer['error']}")
+        sides.remove(answer["stage"])
+
+
+def is_wrong(row: dict) -> list[str]:
+    """Sides whose result differs, or that fault."""
+    return [side for side, found in row.get("verdicts", {}).items() if any(one in WRONG for one in found)]
+
+
+def row_of(made: Program, options: argparse.Namespace) -> dict:
+    task = {
+        "program": made,
+        "folder": options.folder / str(made.seed),
+        "forms": options.forms or list(forms(made.seed)),
+        "interpreter": options.interpreter,
+        "launchers": not options.compile_only,
+    }
+    return {"seed": made.seed, "task": task}
+
+
+def line(row: dict) -> str:
+    """A row in words."""
+    words = [str(row["seed"])]
+    if "failed" in row:
+        return f"{words[0]}: {row['failed']} fails: {row['error']}"
+    for side, error in row["sides"].items():
+        words.append(f"{side}: {error or ' '.join(row.get('verdicts', {}).get(side, ['compiled']))}")
+    if "interpreter" in row.get("verdicts", {}):
+        words.append(f"interpreter: {' '.join(row['verdicts']['interpreter'])}")
+    return "; ".join(words + row.get("notes", []))
+
+
+def all_rows(made: list[Program], options: argparse.Namespace, quiet: bool = False) -> list[dict]:
+    """Rows of programs, compiled by all processors and run by a few."""
+    rows = [row_of(one, options) for one in made]
+    done = []
+    for row in each(rows, compiled, options.jobs, 0, TASKS):
+        done.append(row)
+        if not quiet and (options.compile_only or "failed" in row):
+            print(line(row), flush=True)
+        elif not quiet and len(done) % 50 == 0:
+            print(f"-- {len(done)} of {len(rows)} compiled", flush=True)
+    if options.compile_only:
+        return done
+    left = [row for row in done if "failed" not in row]
+    results = [row for row in done if "failed" in row]
+    for row in each(left, run, min(options.runners * options.gpus, len(left) or 1), options.gpus, TASKS):
+        results.append(row)
+        if not quiet and (is_wrong(row) or row["notes"] or "failed" in row):
+            print(line(row), flush=True)
+    return sorted(results, key=lambda row: row["seed"])
+
+
+def reduce(seed_program: Program, side: str, options: argparse.Namespace) -> str:
+    """The smallest source that this side still does something else with than stock Triton."""
+    own = argparse.Namespace(**vars(options) | {"forms": [side] if side != "interpreter" else [], "jobs": 1, "runners": 1})
+    with tempfile.TemporaryDirectory() as logs:
+        compiling, running = Worker(logs, None, TASKS), Worker(logs, 0, TASKS)
+
+        def holds(source: str) -> bool:
+            made = Program(seed_program.seed, source, seed_program.pointers, seed_program.multiples, seed_program.calls)
+            row = compiled(compiling, row_of(made, own) | {"task": row_of(made, own)["task"] | {"folder": own.folder / "reduced"}})
+            return "failed" not in row and side in is_wrong(run(running, row))
+
+        try:
+            return reduced(seed_program.source, holds, options.questions)
+        finally:
+            compiling.stop()
+            running.stop()
+
+
+def tried(total: dict) -> set[int]:
+    """Seeds of earlier commands."""
+    return {seed for first, end in total.get("seeds", []) for seed in range(first, end)}
+
+
+def spans(seeds: list[int]) -> list[list[int]]:
+    """Sorted seeds, as ranges: the first of each, and the one after its last."""
+    found: list[list[int]] = []
+    for seed in seeds:
+        if found and found[-1][1] == seed:
+            found[-1][1] += 1
+        else:
+            found.append([seed, seed + 1])
+    return found
+
+
+def add_up(rows: list[dict], total: dict) -> dict:
+    """The sums with those of these rows."""
+    sums = collections.defaultdict(collections.Counter, {name: collections.Counter(one) for name, one in total.get("sides", {}).items()})
+    for row in rows:
+        if "failed" in row:
+            sums["stock"][f"{row['failed']} fails"] += 1
+            continue
+        for side, error in row["sides"].items():
+            sums[side]["refused" if error else "compiled"] += 1
+        for side, found in row.get("verdicts", {}).items():
+            sums[side].update(found)
+    seeds = sorted({*tried(total), *(row["seed"] for row in rows)})
+    findings = total.get("findings", []) + [line(row) for row in rows if is_wrong(row)]
+    return {"programs": len(seeds), "sides": {name: dict(one) for name, one in sums.items()}, "findings": findings, "seeds": spans(seeds)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", default="", metavar="A:B", help="from A to B − 1")
+    parser.add_argument("--forms", nargs="*", choices=list(forms(0)), help="forms of Twill's (default: all)")
+    parser.add_argument("--total", type=Path, metavar="FILE", help="add what was done to FILE")
+    parser.add_argument("--folder", type=Path, metavar="DIR", help="keep programs and kernels there")
+    parser.add_argument("--interpreter", type=Path, metavar="FILE", help="twill-interpret, as cargo builds it")
+    parser.add_argument("--jobs", type=int, default=14, metavar="N", help="processes that compile (default: 14)")
+    parser.add_argument("--runners", type=int, default=6, metavar="N", help="processes for each GPU (default: 6)")
+    parser.add_argument("--gpus", type=int, default=1, metavar="N", help="GPUs to run on (default: 1)")
+    parser.add_argument("--compile-only", action="store_true", help="run nothing")
+    parser.add_argument("--show", type=int, metavar="SEED", help="print the program of a seed")
+    parser.add_argument("--reduce", type=int, metavar="SEED", help="print a small program that differs as this one does")
+    parser.add_argument("--side", default="gluon", help="the side that differs (default: gluon)")
+    parser.add_argument("--questions", type=int, default=200, metavar="N", help="programs tried to reduce one (default: 200)")
+    options = parser.parse_args()
+    if options.show is not None:
+        print(program(options.show).source)
+        return 0
+    scratch = None if options.folder else tempfile.mkdtemp(prefix="twill-programs-")
+    options.folder = (options.folder or Path(scratch)).resolve()
+    try:
+        if options.reduce is not None:
+            print(reduce(program(options.reduce), options.side, options))
+            return 0
+        return many(options)
+    finally:
+        if scratch:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def many(options: argparse.Namespace) -> int:
+    """Programs of all seeds."""
+    total = json.loads(options.total.read_text()) if options.total and options.total.exists() else {}
+    done, (first, _, last) = tried(total), options.seeds.partition(":")
+    seeds = [seed for seed in range(int(first or 0), int(last or 0)) if seed not in done]
+    begin = time.monotonic()
+    rows = all_rows([program(seed) for seed in seeds], options)
+    total = add_up(rows, total)
+    if options.total:
+        options.total.write_text(json.dumps(total, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(total["sides"], indent=1))
+    print(f"-- {len(rows)} programs in {time.monotonic() - begin:.0f} s, {total['programs']} in all")
+    wrong = [row for row in rows if is_wrong(row)]
+    for row in wrong[:3]:
+        side = is_wrong(row)[0]
+        print(f"-- seed {row['seed']}, {side}, reduced:\n{reduce(program(row['seed']), side, options)}", flush=True)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
