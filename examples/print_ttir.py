@@ -393,6 +393,7 @@ VARIANTS = [
     tables(),
     pointers("turned", BLOCK=64),
     pointers("strided", divisible=(), scalars=("n", "stride"), BLOCK=128),
+    pointers("exchanged", divisible=(), scalars=("n", "stride"), BLOCK=16),
     pointers("wide", BLOCK=128),
     pointers("small", ROWS=16, BLOCK=64),
     pointers("bytes", element="*i8", BLOCK=64),

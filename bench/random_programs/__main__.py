@@ -94,20 +94,26 @@ def all_rows(made: list[Program], options: argparse.Namespace, quiet: bool = Fal
     """Rows of programs, compiled by all processors and run by a few."""
     rows = [row_of(one, options) for one in made]
     done = []
+    end = time.monotonic() + (options.seconds or float("inf"))
     for row in each(rows, compiled, options.jobs, 0, TASKS):
         done.append(row)
+        if time.monotonic() > end:
+            break
         if not quiet and (options.compile_only or "failed" in row):
             print(line(row), flush=True)
-        elif not quiet and len(done) % 50 == 0:
+        elif not quiet and len(done) % 100 == 0:
             print(f"-- {len(done)} of {len(rows)} compiled", flush=True)
     if options.compile_only:
         return done
     left = [row for row in done if "failed" not in row]
     results = [row for row in done if "failed" in row]
-    for row in each(left, run, min(options.runners * options.gpus, len(left) or 1), options.gpus, TASKS):
-        results.append(row)
-        if not quiet and (is_wrong(row) or row["notes"] or "failed" in row):
-            print(line(row), flush=True)
+    try:
+        for row in each(left, run, min(options.runners * options.gpus, len(left) or 1), options.gpus, TASKS):
+            results.append(row)
+            if not quiet and (is_wrong(row) or row.get("notes") or "failed" in row):
+                print(line(row), flush=True)
+    except KeyboardInterrupt:
+        print("-- interrupted: what was run counts", flush=True)
     return sorted(results, key=lambda row: row["seed"])
 
 
@@ -163,7 +169,7 @@ def add_up(rows: list[dict], total: dict) -> dict:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", default="", metavar="A:B", help="from A to B − 1")
+    parser.add_argument("--seeds", default="", metavar="A:B,C", help="from A to B − 1, and C")
     parser.add_argument("--forms", nargs="*", choices=list(forms(0)), help="forms of Twill's (default: all)")
     parser.add_argument("--total", type=Path, metavar="FILE", help="add what was done to FILE")
     parser.add_argument("--folder", type=Path, metavar="DIR", help="keep programs and kernels there")
@@ -171,6 +177,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=14, metavar="N", help="processes that compile (default: 14)")
     parser.add_argument("--runners", type=int, default=6, metavar="N", help="processes for each GPU (default: 6)")
     parser.add_argument("--gpus", type=int, default=1, metavar="N", help="GPUs to run on (default: 1)")
+    parser.add_argument("--seconds", type=float, metavar="S", help="compile no more after S seconds, and run what there is")
     parser.add_argument("--compile-only", action="store_true", help="run nothing")
     parser.add_argument("--show", type=int, metavar="SEED", help="print the program of a seed")
     parser.add_argument("--reduce", type=int, metavar="SEED", help="print a small program that differs as this one does")
@@ -192,11 +199,20 @@ def main() -> int:
             shutil.rmtree(scratch, ignore_errors=True)
 
 
+def seeds_of(text: str) -> list[int]:
+    """Seeds as they are given: `3`, `0:500`, or several of these with commas."""
+    found: list[int] = []
+    for part in filter(None, text.split(",")):
+        first, colon, end = part.partition(":")
+        found.extend(range(int(first), int(end)) if colon else [int(first)])
+    return found
+
+
 def many(options: argparse.Namespace) -> int:
     """Programs of all seeds."""
     total = json.loads(options.total.read_text()) if options.total and options.total.exists() else {}
-    done, (first, _, last) = tried(total), options.seeds.partition(":")
-    seeds = [seed for seed in range(int(first or 0), int(last or 0)) if seed not in done]
+    done = tried(total)
+    seeds = [seed for seed in seeds_of(options.seeds) if seed not in done]
     begin = time.monotonic()
     rows = all_rows([program(seed) for seed in seeds], options)
     total = add_up(rows, total)

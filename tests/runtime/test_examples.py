@@ -13,6 +13,8 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from folder import runtime
+
 ROOT = Path(__file__).resolve().parents[2]
 CASES = {
     "gemm_tma": [],
@@ -28,6 +30,7 @@ CASES = {
     "fixtures/pointers/several": [],
     "fixtures/product_batched": [],
     "fixtures/pointers/turned": ["--ctas-per-sm", "1"],
+    "fixtures/pointers/exchanged": [],
     "fixtures/in_order/viewed": ["--schedule", "multistage", "--num-warps", "2", "--num-stages", "3"],
 }
 """One example each, with the options that it is compiled with."""
@@ -86,6 +89,13 @@ class Examples(unittest.TestCase):
         self.assertLessEqual(ctas[1] * (shared["assembly"]["shared_memory"] + 1024), 233472)
         self.assertEqual(shared["entry_registers"], shared["assembly"]["registers"])
         self.assertNotIn("entry_registers", whole | alone)
+
+    def test_barriers_have_memory_of_their_own(self):
+        """As much is taken as where Triton itself sees every use of them: what threads exchange lies elsewhere."""
+        folder = self.folder / "exchanged"
+        kernel = json.loads((folder / "kernel.json").read_text())
+        bare = runtime("assemble").assemble(folder, True)
+        self.assertEqual(kernel["assembly"]["shared_memory"], bare["shared_memory"])
 
     def test_tiles_that_are_seen_in_another_shape_stay_where_they_are(self):
         """Unpacking and transposing take no shared memory: three slots of a tile, and one for what is stored, are all."""

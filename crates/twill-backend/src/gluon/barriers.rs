@@ -69,6 +69,15 @@ pub(super) fn statements(kernel: &WarpProgram, k: &str) -> String {
     out
 }
 
+/// A statement after all groups that uses the barriers. Inline PTX is no use of their memory that Triton knows of: where no copy
+/// signals a barrier, what groups exchange through shared memory would get it.
+pub(super) fn end(kernel: &WarpProgram) -> &'static str {
+    if kernel.barriers.is_empty() || tensor_memory::is_used(kernel) {
+        return "";
+    }
+    "    if BARRIERS_AT >= 0:\n        mbarrier.invalidate(bars.index(0))\n"
+}
+
 /// Where the barriers of an index begin among all; for the index after the last, how many there are.
 pub(super) fn first(kernel: &WarpProgram, index: usize) -> u32 {
     kernel.barriers[..index].iter().map(|b| b.slots).sum()

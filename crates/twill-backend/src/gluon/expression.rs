@@ -4,11 +4,12 @@ use super::ahead::{Ahead, without_zeros};
 use super::layout::{Layout, View, infer};
 use super::names::dtype;
 use super::names::parameter;
+use super::opaque::list;
 use super::operation::{apply, is_number};
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use twill_codegen::Iteration;
-use twill_codegen::ir::Elementwise;
+use twill_codegen::ir::{Buffer, Elementwise};
 use twill_codegen::ir::Group;
 use twill_codegen::ir::{Expression, ExpressionKind, IterationNumber};
 use twill_codegen::ir::{Slot, VariableId, WarpProgram};
@@ -74,10 +75,17 @@ impl Names<'_> {
         if buffer.is_tensor() {
             return text + &super::tensor_memory::part(slot);
         }
+        let is_seen_anew = slot.transposed && is_in_rows(buffer);
+        if is_seen_anew {
+            let shape: Vec<u64> = buffer.shape.iter().rev().copied().collect();
+            let layout = "gl.SwizzledSharedLayout(1, 1, 1, [0, 1])";
+            text = format!("{text}._reinterpret({}, {}, {layout})", dtype(&buffer.element), list(&shape));
+        }
         if let Some((dimension, start, extent)) = slot.slice {
+            let dimension = if is_seen_anew { 1 - dimension } else { dimension };
             text = format!("{text}.slice({start}, {extent}, dim={dimension})");
         }
-        if slot.transposed {
+        if slot.transposed && !is_seen_anew {
             text.push_str(".permute((1, 0))");
         }
         text
@@ -348,4 +356,14 @@ fn reduction(combine: &Elementwise) -> &'static str {
         Elementwise::MinNumF | Elementwise::MinimumF | Elementwise::MinSI => "gl.min",
         _ => "gl.max",
     }
+}
+
+/// Whether a tile that TMA copies lies in shared memory row after row: no swizzle is as narrow as its rows. Triton takes such a
+/// layout for the same when it is transposed (3.6 to 3.9), and would read rows for columns.
+fn is_in_rows(buffer: &Buffer) -> bool {
+    /// Bytes of the narrowest swizzle, and rows of one.
+    const SWIZZLE: [u64; 2] = [32, 8];
+    let [rows, columns] = *buffer.shape.as_slice() else { return false };
+    let bytes = columns * u64::from(buffer.element.scalar_bits().unwrap_or(8)) / 8;
+    !buffer.plain && (bytes % SWIZZLE[0] != 0 || rows < SWIZZLE[1])
 }

@@ -371,6 +371,7 @@ fn entry(kernel: &WarpProgram) -> String {
     let warps: Vec<String> = workers.iter().map(|g| g.warps.to_string()).collect();
     let registers: Vec<String> = workers.iter().map(|g| g.registers.to_string()).collect();
     let _ = writeln!(out, "        ],\n        [{}],\n        [{}],\n    )", warps.join(", "), registers.join(", "));
+    out.push_str(barriers::end(kernel));
     out
 }
 
