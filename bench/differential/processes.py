@@ -143,6 +143,8 @@ def each(
             for done in as_completed([pool.submit(with_worker, task) for task in tasks]):
                 yield done.result()
         finally:
-            pool.shutdown(cancel_futures=True)
+            # Whoever stops early does not wait for tasks that have begun.
+            pool.shutdown(wait=False, cancel_futures=True)
             for worker in workers:
                 worker.stop()
+            pool.shutdown()

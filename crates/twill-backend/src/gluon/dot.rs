@@ -168,7 +168,7 @@ pub(super) struct StartedMma {
     pub lines: Vec<String>,
     /// Names of what must stay where it is until it has ended, besides its result.
     pub operands: Vec<String>,
-    /// How its operands are put into shared memory, the left one first, where they are.
+    /// How its operands are put into shared memory, the left one first, where they are not there.
     puts: [Option<String>; 2],
     /// The layout that its variable has, where that is another one.
     converted: Option<Layout>,
@@ -260,26 +260,33 @@ pub(super) fn by_wgmma(
     let mut puts = [None, None];
     // Between more warps than four an operand goes through shared memory, which what looks at machine code cannot tell from others.
     let mut is_exchanged = false;
+    let mut is_put = false;
     let left = match slot(a, true, 0) {
         Some(slot) => slot,
         None => {
             let operand = Layout::Operand { index: 0, bits, parent: Box::new(want.clone()) };
+            let put = puts[0].insert(shared(a, true)).clone();
             let text = match super::layout::infer(a, &names.layouts) {
                 Some(have) if bits == 16 && (have == operand || matches!(have, Layout::Mma { version: 3, .. })) => {
                     is_exchanged = have != operand && names.group.warps > 4;
                     names.tile(a, &operand)
                 }
-                _ => puts[0].insert(shared(a, true)).clone(),
+                _ => {
+                    is_put = true;
+                    put
+                }
             };
             named(format!("{result}_left"), text)
         }
     };
-    let right =
-        slot(b, false, 1).unwrap_or_else(|| named(format!("{result}_right"), puts[1].insert(shared(b, false)).clone()));
+    let right = slot(b, false, 1).unwrap_or_else(|| {
+        is_put = true;
+        named(format!("{result}_right"), puts[1].insert(shared(b, false)).clone())
+    });
     let depth = a.shape.last().copied().unwrap_or(0);
     let imprecise = operation.attribute("maxNumImpreciseAcc").and_then(|n| n.parse::<u64>().ok()).unwrap_or(0);
     // What copies brought is fenced behind their wait.
-    if is_exchanged || puts.iter().any(Option::is_some) {
+    if is_exchanged || is_put {
         lines.push("fence_async_shared()".into());
     }
     lines.push(format!("{result} = start_wgmma({left}, {right}, {sum}, {precision}, {})", imprecise.min(depth)));
@@ -288,7 +295,8 @@ pub(super) fn by_wgmma(
 }
 
 /// What a loop's MMAs read of what is made before it, and is held in shared memory meanwhile: the variable, whether it is a left
-/// operand, and how it is put there.
+/// operand, and how it is put there. In registers it would not last: ptxas before 13.1 gives those of a left operand that a loop
+/// does not change to another one's in the loop (`bench.random_programs`, seed 1213).
 pub(super) fn held_operands(names: &Names<'_>, body: &[Node]) -> Vec<(VariableId, bool, String)> {
     let (mut made, mut found) = (HashSet::new(), Vec::new());
     made_in(body, &mut made);

@@ -17,12 +17,20 @@ pub fn generated(example: &str, options: &CompileOptions) -> GeneratedKernel {
 
 /// What becomes of an example.
 pub fn compiled(example: &str, options: &CompileOptions) -> Result<Compiled, Error> {
-    let path = format!("{}/../../examples/{example}.ttir", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(path).unwrap();
+    compiled_text(example, text_of(example), options)
+}
+
+/// The TTIR of an example.
+pub fn text_of(example: &str) -> String {
+    std::fs::read_to_string(format!("{}/../../examples/{example}.ttir", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+/// What becomes of a kernel.
+pub fn compiled_text(name: &str, text: String, options: &CompileOptions) -> Result<Compiled, Error> {
     let lowering =
         LoweringParameters { machine: Some(Machine::load("h200").unwrap()), ..LoweringParameters::default() };
     let request = Request {
-        input: Input { name: example.to_owned(), content: Content::Kernel(text) },
+        input: Input { name: name.to_owned(), content: Content::Kernel(text) },
         lowering,
         limits: Limits::default(),
         siblings: SiblingOptions::default(),
