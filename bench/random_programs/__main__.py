@@ -3,6 +3,7 @@
     python -m bench.random_programs --seeds 0:500 --total total.json          # needs a Hopper GPU, torch and Triton
     python -m bench.random_programs --seeds 0:20 --compile-only               # needs Triton alone
     python -m bench.random_programs --reduce 17 --side gluon                  # the smallest program that still differs
+    python -m bench.random_programs --seeds 4,58,62,1057,1092,1103,1213      # those that found something, again
 
 Each seed is a program (generate.py): loops, branches, loads of many kinds, MMAs of many types. It is compiled by stock
 Triton and by Twill in up to three forms: Gluon with the best schedule, multistage, and CUDA. Each is run with three sizes:
@@ -24,6 +25,7 @@ from pathlib import Path
 
 from bench.differential.processes import Worker, each
 
+from . import report
 from .execute import compare
 from .generate import program
 from .program import Program
@@ -172,6 +174,7 @@ def main() -> int:
     parser.add_argument("--seeds", default="", metavar="A:B,C", help="from A to B − 1, and C")
     parser.add_argument("--forms", nargs="*", choices=list(forms(0)), help="forms of Twill's (default: all)")
     parser.add_argument("--total", type=Path, metavar="FILE", help="add what was done to FILE")
+    parser.add_argument("--section", type=Path, metavar="FILE", help="write the sums as a section of docs/reports/trust.md")
     parser.add_argument("--folder", type=Path, metavar="DIR", help="keep programs and kernels there")
     parser.add_argument("--interpreter", type=Path, metavar="FILE", help="twill-interpret, as cargo builds it")
     parser.add_argument("--jobs", type=int, default=14, metavar="N", help="processes that compile (default: 14)")
@@ -199,6 +202,15 @@ def main() -> int:
             shutil.rmtree(scratch, ignore_errors=True)
 
 
+def card(options: argparse.Namespace) -> str:
+    """The GPU's name."""
+    if options.compile_only:
+        return "no GPU"
+    import torch
+
+    return torch.cuda.get_device_name()
+
+
 def seeds_of(text: str) -> list[int]:
     """Seeds as they are given: `3`, `0:500`, or several of these with commas."""
     found: list[int] = []
@@ -218,6 +230,8 @@ def many(options: argparse.Namespace) -> int:
     total = add_up(rows, total)
     if options.total:
         options.total.write_text(json.dumps(total, indent=1) + "\n", encoding="utf-8")
+    if options.section:
+        report.write(total, options.section, card(options))
     print(json.dumps(total["sides"], indent=1))
     print(f"-- {len(rows)} programs in {time.monotonic() - begin:.0f} s, {total['programs']} in all")
     wrong = [row for row in rows if is_wrong(row)]
