@@ -37,7 +37,7 @@ class Interrupts(unittest.TestCase):
     def test_a_reader_that_has_seen_enough_is_no_failure(self):
         kernel, out = ROOT / "examples/gemm_tma.ttir", self.folder / "kernel"
         for words in (
-            ["coverage", ROOT / "examples/fixtures/in_order"],
+            ["coverage", ROOT / "examples/fixtures/no_loop.ttir", ROOT / "examples/fixtures/pointers/exchanged.ttir"],
             ["coverage", kernel, "--format", "markdown"],
             ["compile", kernel, "--no-assemble", "--quiet", "-o", out, "--print-after", "epilogue"],
             ["compile", kernel, "--no-assemble", "-o", out],
