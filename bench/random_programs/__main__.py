@@ -30,7 +30,7 @@ from .execute import compare
 from .generate import program
 from .program import Program
 from .reduce import reduced
-from .sides import compile_all, forms
+from .sides import compile_all, forms, write_ttir
 
 TASKS = {"compile": compile_all, "compare": compare}
 COMPILE_SECONDS, RUN_SECONDS = 300, 60
@@ -182,6 +182,7 @@ def main() -> int:
     parser.add_argument("--gpus", type=int, default=1, metavar="N", help="GPUs to run on (default: 1)")
     parser.add_argument("--seconds", type=float, metavar="S", help="compile no more after S seconds, and run what there is")
     parser.add_argument("--compile-only", action="store_true", help="run nothing")
+    parser.add_argument("--write-only", action="store_true", help="write programs and their TTIR, and compile nothing")
     parser.add_argument("--show", type=int, metavar="SEED", help="print the program of a seed")
     parser.add_argument("--reduce", type=int, metavar="SEED", help="print a small program that differs as this one does")
     parser.add_argument("--side", default="gluon", help="the side that differs (default: gluon)")
@@ -225,6 +226,10 @@ def many(options: argparse.Namespace) -> int:
     total = json.loads(options.total.read_text()) if options.total and options.total.exists() else {}
     done = tried(total)
     seeds = [seed for seed in seeds_of(options.seeds) if seed not in done]
+    if options.write_only:
+        for seed in seeds:
+            write_ttir(program(seed), options.folder / str(seed))
+        return 0
     begin = time.monotonic()
     rows = all_rows([program(seed) for seed in seeds], options)
     total = add_up(rows, total)

@@ -36,8 +36,10 @@ pub enum Argument {
 /// A tensor in global memory.
 #[derive(Clone, Debug)]
 pub struct Tensor {
-    /// The array in which it lies, from its first element on.
+    /// The array in which it lies.
     pub array: usize,
+    /// Elements of the array before its first one.
+    pub first: i64,
     /// Extents.
     pub extents: Vec<i64>,
     /// Elements from an index to the next along every dimension.
@@ -75,7 +77,7 @@ impl Tensor {
         let mut addresses = Vec::with_capacity(count);
         let mut index = vec![0_usize; block.len()];
         for _ in 0..count {
-            let mut address = Some(0);
+            let mut address = Some(self.first);
             for d in 0..block.len() {
                 let at = tile_origin[d] + index[d] as i64;
                 let inside = (0..self.extents[d]).contains(&at);
@@ -207,7 +209,7 @@ impl Memory {
         Ok(Tile { shape: block.to_vec(), data: self.gather(&at, element, None)? })
     }
 
-    /// Writes a block of a tensor; nothing outside of it.
+    /// Writes a block of a tensor; outside of it nothing but what is left of 16 bytes where a row ends: TMA writes no less.
     pub(crate) fn store_block(
         &mut self,
         tensor: &Tensor,
@@ -216,7 +218,12 @@ impl Memory {
         how: Combination,
         arithmetic: Arithmetic,
     ) -> Result<(), Fault> {
-        let at = self.addresses(tensor, tile_origin, &in_tensor(tensor, &value.shape))?;
+        let mut written = tensor.clone();
+        if let (Some(array), Some(columns)) = (self.arrays.get(tensor.array), written.extents.last_mut()) {
+            let granule = 128 / i64::from(array.element.scalar_bits().unwrap_or(8).clamp(1, 128));
+            *columns = (*columns + granule - 1) / granule * granule;
+        }
+        let at = self.addresses(&written, tile_origin, &in_tensor(tensor, &value.shape))?;
         self.scatter(&at, &value.data, how, arithmetic)
     }
 }

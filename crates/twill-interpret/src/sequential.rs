@@ -2,7 +2,8 @@
 
 use crate::fault::Fault;
 use crate::memory::{Argument, Combination, Launch, Memory, Tensor};
-use crate::value::{Combine, Data, Elementwise, Tile, apply, dot, join, reduce, reduce_by, scan_by, split};
+use crate::value::{Combine, Data, Elementwise, Tile, apply, dot, gather, join, reduce, reduce_by, scan_by, split};
+use std::collections::HashMap;
 use std::rc::Rc;
 use twill_triton::Kernel;
 use twill_triton::kernel::{RETURN_IF, RETURN_UNLESS, grid_control};
@@ -28,7 +29,15 @@ pub fn run_function(module: &Module, function: OperationId, launch: &Launch, mem
     let [x, y, z] = launch.grid;
     for program in (0..z).flat_map(|c| (0..y).flat_map(move |b| (0..x).map(move |a| [a, b, c]))) {
         let values = vec![None; module.value_count()];
-        let mut instance = ProgramInstance { module, launch, memory: &mut *memory, program, values, ended: false };
+        let mut instance = ProgramInstance {
+            module,
+            launch,
+            memory: &mut *memory,
+            program,
+            values,
+            tensors: HashMap::new(),
+            ended: false,
+        };
         instance.function(body)?;
     }
     Ok(())
@@ -41,6 +50,8 @@ struct ProgramInstance<'a> {
     memory: &'a mut Memory,
     program: [u32; 3],
     values: Vec<Option<Rc<Tile>>>,
+    /// Descriptors that it has made.
+    tensors: HashMap<ValueId, Tensor>,
     /// It has returned.
     ended: bool,
 }
@@ -72,6 +83,9 @@ impl<'a> ProgramInstance<'a> {
     }
 
     fn tensor(&self, value: ValueId) -> Result<Tensor, Fault> {
+        if let Some(tensor) = self.tensors.get(&value) {
+            return Ok(tensor.clone());
+        }
         let name = &self.module.value(value).name;
         match self.launch.argument(name)? {
             Argument::Tensor(tensor) => Ok(tensor.clone()),
@@ -248,6 +262,17 @@ impl<'a> ProgramInstance<'a> {
                 | "tt.scan.return" | "llvm.intr.assume" | "gpu.barrier",
                 _,
             ) => return Ok(()),
+            ("tt.make_tensor_descriptor", [base, sizes @ ..]) if sizes.len() % 2 == 0 => {
+                let base = self.get(*base)?;
+                let Data::Pointers(pointers) = &base.data else { return Err(unknown(operation)) };
+                let [first] = pointers.as_slice() else { return Err(unknown(operation)) };
+                let sizes = sizes.iter().map(|size| self.integer(*size)).collect::<Result<Vec<i64>, Fault>>()?;
+                let (extents, strides) = sizes.split_at(sizes.len() / 2);
+                let (extents, strides) = (extents.to_vec(), strides.to_vec());
+                let tensor = Tensor { array: first.array, first: first.offset, extents, strides };
+                self.tensors.extend(operation.results.first().map(|result| (*result, tensor)));
+                return Ok(());
+            }
             // Kernels are executed one after another.
             _ if grid_control(operation).is_some() => return Ok(()),
             ("tt.descriptor_store" | "tt.descriptor_reduce", [tensor, value, coordinates @ ..]) => {
@@ -292,6 +317,7 @@ impl<'a> ProgramInstance<'a> {
                 let combine = self.simple_combination(id).ok_or_else(|| unknown(operation))?;
                 reduce(&*self.get(*x)?, axis(), combine, element, arithmetic)?
             }
+            ("tt.gather", [x, places]) => gather(&*self.get(*x)?, &*self.get(*places)?, axis())?,
             ("tt.join", [a, b]) => join(&*self.get(*a)?, &*self.get(*b)?)?,
             ("tt.dot", [a, b, c]) => dot(&*self.get(*a)?, &*self.get(*b)?, Some(&*self.get(*c)?), element, arithmetic)?,
             ("tt.load", [pointers, rest @ ..]) => {

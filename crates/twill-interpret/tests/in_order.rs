@@ -187,7 +187,7 @@ fn early_returns_and_branches_of_pipelined_kernels() {
             let element = Type::Float(FloatKind::F16);
             memory.arrays.push(Array { name: tensor.into(), element, data: Data::Floats(data) });
             let tensor_of =
-                twill_interpret::Tensor { array: k, extents: vec![256, columns], strides: vec![columns, 1] };
+                twill_interpret::Tensor { array: k, first: 0, extents: vec![256, columns], strides: vec![columns, 1] };
             arguments.insert(tensor.to_owned(), Argument::Tensor(tensor_of));
         }
         if limits {

@@ -57,7 +57,7 @@ fn call(kernel: &Kernel, bound: i64, arithmetic: Arithmetic) -> (Launch, Memory)
         let given = match module.type_of(*argument) {
             Type::TensorDescriptor(block) => {
                 let array = array(&name, block.element(), ROWS * COLUMNS);
-                Argument::Tensor(Tensor { array, extents: vec![ROWS, COLUMNS], strides: vec![COLUMNS, 1] })
+                Argument::Tensor(Tensor { array, first: 0, extents: vec![ROWS, COLUMNS], strides: vec![COLUMNS, 1] })
             }
             Type::Pointer { pointee, .. } => {
                 Argument::Scalar(Rc::new(Tile::pointer(array(&name, pointee, ROWS * COLUMNS))))

@@ -1,4 +1,7 @@
-//! `twill-interpret FOLDER…`: executes random programs (`bench/random_programs`) as their TTIR says.
+//! `twill-interpret [--check] FOLDER…`: executes random programs (`bench/random_programs`) as their TTIR says.
+//!
+//! With `--check` it executes their warp programs too, in order, with loads ahead, and of a schedule, under several habits of who
+//! goes on next: a result that is another one is named on standard output.
 //!
 //! A folder holds `kernel.ttir` and `program.json`. Each call's changed elements are written to `expected-CALL.bin`: for every
 //! pointer, in the order of `program.json`, their number (`u32`), their places (`u32` each) and their values (`f64` each), all
@@ -10,9 +13,18 @@ use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
 use std::rc::Rc;
-use twill_interpret::{Argument, Arithmetic, Array, Data, Launch, Memory, Tile, sequential};
+use twill_codegen::in_order::{RunsAhead, lower};
+use twill_codegen::ir::TileOrder;
+use twill_codegen::{Checked, GroupShares};
+use twill_graph::WarpAssignment;
+use twill_interpret::warps::{self, Choice, Habit};
+use twill_interpret::{
+    Argument, Arithmetic, Array, Compiled, Data, Launch, Memory, Question, Tile, Tolerance, Way, difference,
+    sequential, tolerance,
+};
+use twill_machine::Machine;
 use twill_triton::kernel::find;
-use twill_triton::mlir::{FloatKind, Type};
+use twill_triton::mlir::{FloatKind, Module, Type};
 
 #[derive(Deserialize)]
 struct Program {
@@ -98,11 +110,72 @@ fn changes(before: &Memory, after: &Memory) -> Vec<u8> {
     bytes
 }
 
-fn run(folder: &Path) -> Result<(), Box<dyn Error>> {
+/// The kernel's warp programs by name, or why there is none.
+fn programs(module: &Module, text: &str, machine: &Machine) -> Vec<(&'static str, Result<Checked, String>)> {
+    let in_order = |ahead: Option<RunsAhead>| {
+        let function = find(module, None).map_err(|error| error.to_string())?;
+        let program = lower(module, function, None, ahead).map_err(|error| error.to_string())?;
+        twill_codegen::check(program).map_err(|error| error.to_string())
+    };
+    let scheduled = || {
+        let lowering = twill_triton::Options::default();
+        let question = Question { machine, lowering, assignment: WarpAssignment::BySubTile, work: 60_000 };
+        let compiled = Compiled::new(text, &question).map_err(|error| error.to_string())?;
+        let way = Way {
+            persistent: false,
+            order: TileOrder::Linear,
+            ring_depth: 2,
+            handoff_depth: 1,
+            pingpong: false,
+            mma_batches: false,
+            shares: GroupShares::default(),
+        };
+        let program = compiled.program(way).map_err(|error| error.to_string())?;
+        twill_codegen::check(program).map_err(|error| error.to_string())
+    };
+    let ahead = RunsAhead { ring_bytes: 192 << 10, stages: Some(3) };
+    vec![("in order", in_order(None)), ("ahead", in_order(Some(ahead))), ("scheduled", scheduled())]
+}
+
+/// Executes warp programs, and says what is not as it should be. Where sums are added in another order, nothing is rounded.
+fn check(
+    folder: &Path,
+    programs: &[(&'static str, Result<Checked, String>)],
+    launch: &Launch,
+    before: &Memory,
+    [rounded, unrounded]: [&Memory; 2],
+) {
+    for (name, program) in programs {
+        let Ok(program) = program else { continue };
+        let tolerance = tolerance(program);
+        let (expected, arithmetic) = match tolerance {
+            Tolerance::Exact => (rounded, Arithmetic::Rounded),
+            Tolerance::Relative(_) => (unrounded, Arithmetic::Double),
+        };
+        let launch = Launch { arithmetic, ..launch.clone() };
+        for habit in Habit::ALL {
+            let mut found = before.clone();
+            match warps::run(program, &launch, 1, &mut found, &mut Choice::new(habit, 7)) {
+                Ok(_) => {
+                    if let Some(one) = difference(expected, &found, tolerance) {
+                        println!("{}: {name}, {habit:?}: {one}", folder.display());
+                    }
+                }
+                Err(fault) => println!("{}: {name}, {habit:?}: {fault}", folder.display()),
+            }
+        }
+    }
+}
+
+fn run(folder: &Path, machine: Option<&Machine>) -> Result<(), Box<dyn Error>> {
     let program: Program = serde_json::from_str(&std::fs::read_to_string(folder.join("program.json"))?)?;
     let text = std::fs::read_to_string(folder.join("kernel.ttir"))?;
     let module = twill_triton::mlir::parse(&text, "kernel.ttir")?;
     let function = find(&module, None)?;
+    let programs = machine.map(|machine| programs(&module, &text, machine)).unwrap_or_default();
+    for (name, why) in programs.iter().filter_map(|(name, program)| Some((name, program.as_ref().err()?))) {
+        println!("{}: no program {name}: {why}", folder.display());
+    }
     let mut memory = Memory::default();
     let mut pointers = HashMap::new();
     for (k, pointer) in program.pointers.iter().enumerate() {
@@ -118,15 +191,32 @@ fn run(folder: &Path) -> Result<(), Box<dyn Error>> {
         let launch = Launch { arguments, grid: call.grid, arithmetic: Arithmetic::Rounded };
         let mut after = memory.clone();
         sequential::run_function(&module, function, &launch, &mut after)?;
+        if machine.is_some() {
+            let launch = Launch { arithmetic: Arithmetic::Double, ..launch.clone() };
+            let mut unrounded = memory.clone();
+            sequential::run_function(&module, function, &launch, &mut unrounded)?;
+            check(folder, &programs, &launch, &memory, [&after, &unrounded]);
+        }
         std::fs::write(folder.join(format!("expected-{k}.bin")), changes(&memory, &after))?;
     }
     Ok(())
 }
 
 fn main() -> ExitCode {
-    for folder in std::env::args_os().skip(1) {
-        if let Err(error) = run(Path::new(&folder)) {
-            println!("{}: {error}", Path::new(&folder).display());
+    let (options, folders): (Vec<_>, Vec<_>) = std::env::args_os().skip(1).partition(|word| word == "--check");
+    let machine = match options.is_empty() {
+        true => None,
+        false => match Machine::load("h100") {
+            Ok(machine) => Some(machine),
+            Err(error) => {
+                eprintln!("error: {error}");
+                return ExitCode::FAILURE;
+            }
+        },
+    };
+    for folder in folders.iter().map(Path::new) {
+        if let Err(error) = run(folder, machine.as_ref()) {
+            println!("{}: {error}", folder.display());
         }
     }
     ExitCode::SUCCESS

@@ -82,7 +82,7 @@ impl Giver {
 
     fn tensor(&mut self, name: &str, extents: [i64; 2], kind: FloatKind, random: bool) {
         let array = self.array(name, extents[0] * extents[1], kind, random);
-        let tensor = Tensor { array, extents: extents.to_vec(), strides: vec![extents[1], 1] };
+        let tensor = Tensor { array, first: 0, extents: extents.to_vec(), strides: vec![extents[1], 1] };
         self.arguments.insert(name.to_owned(), Argument::Tensor(tensor));
     }
 }

@@ -5,6 +5,7 @@ use super::integers::{unsigned, wrapped};
 use super::tile::Data;
 use crate::fault::Fault;
 use twill_graph::saturate;
+use twill_triton::mlir::{FloatKind, Type};
 
 /// Floating-point numbers are rounded to nearest, integers towards zero and into the range of their type.
 pub(super) fn convert(one: &Elementwise<'_>, operand: &Data) -> Result<Data, Fault> {
@@ -37,6 +38,35 @@ pub(super) fn convert(one: &Elementwise<'_>, operand: &Data) -> Result<Data, Fau
         ("arith.trunci" | "arith.extsi" | "arith.index_cast", Data::Integers(x)) => {
             Ok(Data::Integers(x.iter().map(|x| wrapped(*x, to)).collect()))
         }
+        ("arith.bitcast" | "tt.bitcast", data) => bitcast(data, from, to).ok_or_else(|| one.unfit()),
         _ => Err(one.unfit()),
     }
+}
+
+/// The same bits as elements of another type.
+fn bitcast(data: &Data, from: &Type, to: &Type) -> Option<Data> {
+    Some(match (data, from, to) {
+        (Data::Integers(x), _, Type::Float(FloatKind::F32)) => {
+            Data::Floats(x.iter().map(|x| f64::from(f32::from_bits(*x as u32))).collect())
+        }
+        (Data::Integers(x), _, Type::Float(FloatKind::F64)) => {
+            Data::Floats(x.iter().map(|x| f64::from_bits(*x as u64)).collect())
+        }
+        (Data::Integers(x), _, Type::Float(FloatKind::BF16)) => {
+            Data::Floats(x.iter().map(|x| f64::from(f32::from_bits((*x as u32) << 16))).collect())
+        }
+        (Data::Integers(x), ..) if !matches!(to, Type::Float(_)) => {
+            Data::Integers(x.iter().map(|x| wrapped(*x, to)).collect())
+        }
+        (Data::Floats(x), Type::Float(FloatKind::F32), _) => {
+            Data::Integers(x.iter().map(|x| wrapped(i64::from((*x as f32).to_bits()), to)).collect())
+        }
+        (Data::Floats(x), Type::Float(FloatKind::F64), _) => {
+            Data::Integers(x.iter().map(|x| x.to_bits() as i64).collect())
+        }
+        (Data::Floats(x), Type::Float(FloatKind::BF16), _) => {
+            Data::Integers(x.iter().map(|x| wrapped(i64::from((*x as f32).to_bits() >> 16), to)).collect())
+        }
+        _ => return None,
+    })
 }

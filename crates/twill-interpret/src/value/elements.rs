@@ -60,6 +60,7 @@ impl Elementwise<'_> {
             }
             ("arith.cmpf", [Data::Floats(a), Data::Floats(b)]) => self.compare_floats(a, b),
             ("arith.cmpi", [Data::Integers(a), Data::Integers(b)]) => self.compare_integers(a, b),
+            ("arith.bitcast" | "tt.bitcast", [x]) => convert::convert(self, x),
             (_, [x]) if is_conversion(self.operation) => convert::convert(self, x),
             (_, [Data::Integers(a), Data::Integers(b)]) => self.integers(a, b),
             ("math.absi", [Data::Integers(a)]) => {

@@ -13,5 +13,5 @@ pub(crate) use dot::dot;
 pub(crate) use elements::{Elementwise, apply};
 pub use number::Arithmetic;
 pub(crate) use reduce::{Combine, partials, reduce};
-pub(crate) use region::{join, reduce_by, scan_by, split};
+pub(crate) use region::{gather, join, reduce_by, scan_by, split};
 pub use tile::{Data, Pointer, Tile};

@@ -104,6 +104,23 @@ pub(crate) fn join(a: &Tile, b: &Tile) -> Result<Tile, Fault> {
     Ok(Tile { shape: a.shape.iter().copied().chain([2]).collect(), data })
 }
 
+/// For each place the element that is there along an axis, elsewhere at the same index.
+pub(crate) fn gather(tile: &Tile, places: &Tile, axis: usize) -> Result<Tile, Fault> {
+    let unfit = || Fault::Shapes { what: "tt.gather".into() };
+    let Data::Integers(along) = &places.data else { return Err(unfit()) };
+    let extent = *tile.shape.get(axis).ok_or_else(unfit)?;
+    let (inner, own): (usize, usize) = (tile.shape[axis + 1..].iter().product(), places.shape[axis..].iter().product());
+    let at = |(k, place): (usize, &i64)| {
+        let place = usize::try_from(*place).ok().filter(|place| *place < extent)?;
+        Some((k / own * extent + place) * inner + k % inner)
+    };
+    let at: Vec<usize> = along.iter().enumerate().map(at).collect::<Option<_>>().ok_or_else(unfit)?;
+    if places.shape.len() != tile.shape.len() || at.iter().any(|k| *k >= tile.data.len()) {
+        return Err(unfit());
+    }
+    Ok(Tile { shape: places.shape.clone(), data: tile.data.gather(at.into_iter()) })
+}
+
 /// The two tiles that a last dimension tells apart.
 pub(crate) fn split(tile: &Tile) -> Result<[Tile; 2], Fault> {
     let Some((2, shape)) = tile.shape.split_last() else { return Err(Fault::Shapes { what: "tt.split".into() }) };

@@ -253,6 +253,6 @@ impl Machine<'_, '_> {
         let array = pointers.first().ok_or_else(unfit)?.array;
         let extents = matrix.all_extents().iter().map(amount).collect::<Result<Vec<i64>, Fault>>()?;
         let strides = matrix.all_strides().iter().map(amount).collect::<Result<Vec<i64>, Fault>>()?;
-        Ok((Tensor { array, extents, strides }, block))
+        Ok((Tensor { array, first: 0, extents, strides }, block))
     }
 }

@@ -85,7 +85,7 @@ impl Call {
 
     fn tensor(&mut self, name: &str, extents: &[i64; 2], element: Type, random: bool) {
         let array = self.array(name, extents[0] * extents[1], element, random);
-        let tensor = Tensor { array, extents: extents.to_vec(), strides: vec![extents[1], 1] };
+        let tensor = Tensor { array, first: 0, extents: extents.to_vec(), strides: vec![extents[1], 1] };
         self.launch.arguments.insert(name.into(), Argument::Tensor(tensor));
     }
 
@@ -157,7 +157,7 @@ impl Call {
             let [rows, columns] = self.extents(name);
             let array = self.array(name, 2 * rows * columns, HALF, name != "c_desc");
             let (extents, strides) = (vec![2, rows, columns], vec![rows * columns, columns, 1]);
-            self.launch.arguments.insert(name.into(), Argument::Tensor(Tensor { array, extents, strides }));
+            self.launch.arguments.insert(name.into(), Argument::Tensor(Tensor { array, first: 0, extents, strides }));
         }
         self.launch.grid = [2, 1, 2];
     }
