@@ -71,6 +71,7 @@ class Worker:
 
     def __init__(self, folder: str, gpu: int | None, tasks: dict[str, Callable]):
         self.gpu, self.tasks, self.process, self.pipe = gpu, tasks, None, None
+        self.is_over = False
         self.log = Path(folder) / f"{id(self)}.log"
         self.log.touch()
 
@@ -95,6 +96,8 @@ class Worker:
 
     def ask(self, task: dict, seconds: float) -> dict:
         """What came of a task; with `error` and `stage` if nothing did. Ends the run if no process starts."""
+        if self.is_over:
+            return {"stage": "start", "error": "the run is over"}
         if self.process is None and not self.start():
             self.stop()
             raise SystemExit(f"no process starts: {self.complaint()}")
@@ -107,8 +110,11 @@ class Worker:
                 stage = answer
                 continue
             if answer is None:
-                self.process.join(10)
-                answer = {"error": f"crashed ({self.process.exitcode}): {self.complaint()}", "broken": True}
+                process = self.process
+                if process is None:
+                    return {"stage": stage, "error": "the run is over"}
+                process.join(10)
+                answer = {"error": f"crashed ({process.exitcode}): {self.complaint()}", "broken": True}
             elif "PassManager" in answer.get("error", ""):
                 answer["error"] += f": {self.complaint()}"
             if answer.pop("broken", False):
@@ -146,5 +152,6 @@ def each(
             # Whoever stops early does not wait for tasks that have begun.
             pool.shutdown(wait=False, cancel_futures=True)
             for worker in workers:
+                worker.is_over = True
                 worker.stop()
             pool.shutdown()

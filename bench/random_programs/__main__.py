@@ -10,12 +10,13 @@ Triton and by Twill in up to three forms: Gluon with the best schedule, multista
 whole tiles, parts of tiles, and a small one. All memory must then be that of stock Triton's kernel: bit for bit (`equal`),
 or within the tolerance of the type (`close`). So must that of the interpreter, where it knows the operations.
 
-`--total` adds up over commands: it keeps which seeds were tried, and refuses none twice. A program whose result differs, or
+`--total` adds up over commands: it keeps which seeds were tried, and tries none twice. A program whose result differs, or
 that faults, is reduced, and its smallest form printed. The exit code is 1 if there is one.
 """
 
 import argparse
 import collections
+import dataclasses
 import json
 import shutil
 import sys
@@ -30,7 +31,7 @@ from .execute import compare
 from .generate import program
 from .program import Program
 from .reduce import reduced
-from .sides import compile_all, forms, write_ttir
+from .sides import FAILS, NONE, compile_all, forms, write_ttir
 
 TASKS = {"compile": compile_all, "compare": compare}
 COMPILE_SECONDS, RUN_SECONDS = 300, 60
@@ -38,12 +39,16 @@ WRONG = ("DIFFERENT", "fails")
 
 
 def compiled(worker: Worker, row: dict) -> dict:
-    """The row with what came of compiling each side."""
-    answer = worker.ask({"task": "compile", **row["task"]}, COMPILE_SECONDS)
-    if "error" in answer:
-        failed = answer["stage"]
-        return row | {"failed": failed, "error": answer["error"]}
-    return row | answer
+    """The row with what came of compiling each side. A side that crashes or does not end is left out, the others go on."""
+    crashed: dict[str, str] = {}
+    while True:
+        asked = [name for name in row["task"]["forms"] if name not in crashed]
+        answer = worker.ask({"task": "compile", **row["task"], "forms": asked}, COMPILE_SECONDS)
+        if "error" not in answer:
+            return row | answer | {"sides": answer["sides"] | crashed}
+        if answer["stage"] not in asked:
+            return row | {"failed": answer["stage"], "error": answer["error"]}
+        crashed[answer["stage"]] = FAILS + answer["error"]
 
 
 def run(worker: Worker, row: dict) -> dict:
@@ -65,15 +70,16 @@ def run(worker: Worker, row: dict) -> dict:
 
 
 def is_wrong(row: dict) -> list[str]:
-    """Sides whose result differs, or that fault."""
-    return [side for side, found in row.get("verdicts", {}).items() if any(one in WRONG for one in found)]
+    """Sides whose result differs, that fault, or that do not compile without saying why."""
+    failed = [side for side, error in row.get("sides", {}).items() if error.startswith(FAILS)]
+    return failed + [side for side, found in row.get("verdicts", {}).items() if any(one in WRONG for one in found)]
 
 
 def row_of(made: Program, options: argparse.Namespace) -> dict:
     task = {
         "program": made,
         "folder": options.folder / str(made.seed),
-        "forms": options.forms or list(forms(made.seed)),
+        "forms": list(forms(made.seed)) if options.forms is None else options.forms,
         "interpreter": options.interpreter,
         "launchers": not options.compile_only,
     }
@@ -126,8 +132,9 @@ def reduce(seed_program: Program, side: str, options: argparse.Namespace) -> str
         compiling, running = Worker(logs, None, TASKS), Worker(logs, 0, TASKS)
 
         def holds(source: str) -> bool:
-            made = Program(seed_program.seed, source, seed_program.pointers, seed_program.multiples, seed_program.calls)
-            row = compiled(compiling, row_of(made, own) | {"task": row_of(made, own)["task"] | {"folder": own.folder / "reduced"}})
+            row = row_of(dataclasses.replace(seed_program, source=source), own)
+            row["task"]["folder"] = own.folder / "reduced"
+            row = compiled(compiling, row)
             return "failed" not in row and side in is_wrong(run(running, row))
 
         try:
@@ -158,15 +165,18 @@ def add_up(rows: list[dict], total: dict) -> dict:
     sums = collections.defaultdict(collections.Counter, {name: collections.Counter(one) for name, one in total.get("sides", {}).items()})
     for row in rows:
         if "failed" in row:
-            sums["stock"][f"{row['failed']} fails"] += 1
+            sums["stock"]["fails"] += 1
             continue
+        sums["stock"]["compiled"] += 1
+        if row["interpreter"] != NONE:
+            sums["interpreter"]["refused" if row["interpreter"] else "compiled"] += 1
         for side, error in row["sides"].items():
-            sums[side]["refused" if error else "compiled"] += 1
+            sums[side]["fails" if error.startswith(FAILS) else "refused" if error else "compiled"] += 1
         for side, found in row.get("verdicts", {}).items():
             sums[side].update(found)
     seeds = sorted({*tried(total), *(row["seed"] for row in rows)})
     findings = total.get("findings", []) + [line(row) for row in rows if is_wrong(row)]
-    return {"programs": len(seeds), "sides": {name: dict(one) for name, one in sums.items()}, "findings": findings, "seeds": spans(seeds)}
+    return {"programs": len(seeds), "sides": {name: dict(one) for name, one in sums.items()}, "findings": findings, "notes": total.get("notes", []), "seeds": spans(seeds)}
 
 
 def main() -> int:
@@ -185,7 +195,7 @@ def main() -> int:
     parser.add_argument("--write-only", action="store_true", help="write programs and their TTIR, and compile nothing")
     parser.add_argument("--show", type=int, metavar="SEED", help="print the program of a seed")
     parser.add_argument("--reduce", type=int, metavar="SEED", help="print a small program that differs as this one does")
-    parser.add_argument("--side", default="gluon", help="the side that differs (default: gluon)")
+    parser.add_argument("--side", default="gluon", choices=[*forms(0), "interpreter"], help="the side that differs (default: gluon)")
     parser.add_argument("--questions", type=int, default=200, metavar="N", help="programs tried to reduce one (default: 200)")
     options = parser.parse_args()
     if options.show is not None:

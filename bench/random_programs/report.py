@@ -17,7 +17,7 @@ TEXT = (
 
 
 def write(total: dict, path: Path, card: str) -> None:
-    """Writes the section; what was found stands in the file, and is kept."""
+    """Writes the section; what was found stands in its file, notes in that of the sums, and both are kept."""
     rows = []
     for name, counted in sorted(total["sides"].items()):
         rows.append([name, *(counted.get(column, 0) for column in COLUMNS)])
@@ -29,7 +29,7 @@ def write(total: dict, path: Path, card: str) -> None:
         "command": f"python -m bench.random_programs --seeds … --total FILE --section docs/reports/trust/{path.name}",
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         "machine": card,
-        "text": [*TEXT, f"Tried: {total['programs']} programs, with seeds {spans(seeds)}."],
+        "text": [*TEXT, f"Tried: {total['programs']} programs, with seeds {spans(seeds)}.", *total.get("notes", [])],
         "tables": [{"columns": list(HEADS), "rows": rows}],
         "findings": findings,
     }

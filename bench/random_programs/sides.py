@@ -15,6 +15,7 @@ MACHINE = "h100"
 SEARCH_SECONDS = 10
 INTERPRETER_SECONDS = 60
 STOCK_WARPS = 4
+FAILS, NONE = "fails: ", "no interpreter"
 
 
 def forms(seed: int) -> dict[str, dict]:
@@ -42,7 +43,7 @@ def write_ttir(program: Program, folder: Path) -> None:
 def compile_all(task: dict, stage: Callable[[str], None]) -> dict:
     """Fills a program's folder, and Triton's cache with its machine code: what came of each side.
 
-    Answers `sides`, by name an error on one line or nothing; and `form`, what each kernel of Twill's is.
+    Answers `sides`: by name nothing, a refusal on one line, or a failure, which begins with `fails: `.
     """
     from twill_gpu import backend
     from twill_gpu.errors import TwillError
@@ -55,7 +56,6 @@ def compile_all(task: dict, stage: Callable[[str], None]) -> dict:
     load = launcher if task["launchers"] else lambda compiled: None
     load(stock(ttir, STOCK_WARPS))
     sides: dict[str, str] = {}
-    kinds: dict[str, str] = {}
     for name, options in forms(program.seed).items():
         if name not in task["forms"]:
             continue
@@ -68,8 +68,10 @@ def compile_all(task: dict, stage: Callable[[str], None]) -> dict:
             sides[name] = ""
         except TwillError as error:
             sides[name] = " ".join(str(error).split())[:300] or type(error).__name__
+        except Exception as error:
+            sides[name] = f"{FAILS}{type(error).__name__}: {' '.join(str(error).split())[-300:]}"
     stage("interpreter")
-    return {"sides": sides, "kinds": kinds, "interpreter": interpret(folder, task["interpreter"])}
+    return {"sides": sides, "interpreter": interpret(folder, task["interpreter"])}
 
 
 def launcher(compiled: object) -> None:
@@ -83,7 +85,7 @@ def launcher(compiled: object) -> None:
 def interpret(folder: Path, interpreter: Path | None) -> str:
     """Executes the program's TTIR for each call on the CPU; why that is not possible, or nothing."""
     if interpreter is None:
-        return "no interpreter"
+        return NONE
     try:
         said = subprocess.run([interpreter, folder], capture_output=True, text=True, timeout=INTERPRETER_SECONDS)
     except subprocess.TimeoutExpired:

@@ -95,7 +95,7 @@ def centred(w: Writer, value: Tile, rows: Range, columns: Range) -> Tile:
 
 
 def best(w: Writer, value: Tile, rows: Range, columns: Range) -> Tile:
-    """Where the largest number of each row is; of equal ones the first."""
+    """Where the largest of some equal numbers in a row is: the first. It does not depend on the tile, which rounding may change."""
     if len(value.shape) != 2:
         return value
     place = w.let("place", f"tl.argmax(({value.name} * 0.0 + {column_numbers(w, value)}).to(tl.float32), axis=1)")
@@ -168,14 +168,6 @@ def of_integers(w: Writer, value: Tile, rows: Range, columns: Range) -> Tile:
     x = value.name
     forms = (f"{x} + 3", f"{x} & 15", f"{x} ^ 5", f"{x} >> 1", f"tl.where({x} > 0, {x}, -{x})", f"{x} * 3", f"{x} // 3")
     return named(w, value, f"({w.random.choice(forms)}).to(tl.{value.element})")
-
-
-def of_bits(w: Writer, value: Tile, rows: Range, columns: Range) -> Tile:
-    """The bits as a float, and back."""
-    if value.element != "int32":
-        return value
-    text = f"({value.name}.to(tl.float32, bitcast=True) * 1.0).to(tl.int32, bitcast=True)"
-    return named(w, value, f"({value.name} + {text})") if w.maybe(0.5) else value
 
 
 def reduced_integers(w: Writer, value: Tile, rows: Range, columns: Range) -> Tile:

@@ -69,8 +69,8 @@ pub(super) fn statements(kernel: &WarpProgram, k: &str) -> String {
     out
 }
 
-/// A statement after all groups that uses the barriers. Inline PTX is no use of their memory that Triton knows of: where no copy
-/// signals a barrier, what groups exchange through shared memory would get it.
+/// A statement after all groups that uses the barriers. Triton does not see that inline PTX uses their memory: where no copy
+/// signals a barrier, it would give that memory to what threads exchange.
 pub(super) fn end(kernel: &WarpProgram) -> &'static str {
     if kernel.barriers.is_empty() || tensor_memory::is_used(kernel) {
         return "";

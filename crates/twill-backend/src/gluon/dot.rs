@@ -1,5 +1,6 @@
 //! Multiplications outside the pipeline's own MMAs: how each is done, in which layout, and its text.
 
+use super::changing::is_changing;
 use super::expression::Names;
 use super::in_order::coalesced;
 use super::layout::Layout;
@@ -168,7 +169,8 @@ pub(super) struct StartedMma {
     pub lines: Vec<String>,
     /// Names of what must stay where it is until it has ended, besides its result.
     pub operands: Vec<String>,
-    /// How its operands are put into shared memory, the left one first, where they are not there.
+    /// How its operands would be put into shared memory, the left one first, where they are not there: a left one may be in
+    /// registers.
     puts: [Option<String>; 2],
     /// The layout that its variable has, where that is another one.
     converted: Option<Layout>,
@@ -266,8 +268,13 @@ pub(super) fn by_wgmma(
         None => {
             let operand = Layout::Operand { index: 0, bits, parent: Box::new(want.clone()) };
             let put = puts[0].insert(shared(a, true)).clone();
+            let may_stay = names.changing.borrow().as_ref().is_none_or(|changing| is_changing(a, changing));
             let text = match super::layout::infer(a, &names.layouts) {
-                Some(have) if bits == 16 && (have == operand || matches!(have, Layout::Mma { version: 3, .. })) => {
+                Some(have)
+                    if may_stay
+                        && bits == 16
+                        && (have == operand || matches!(have, Layout::Mma { version: 3, .. })) =>
+                {
                     is_exchanged = have != operand && names.group.warps > 4;
                     names.tile(a, &operand)
                 }
@@ -295,8 +302,7 @@ pub(super) fn by_wgmma(
 }
 
 /// What a loop's MMAs read of what is made before it, and is held in shared memory meanwhile: the variable, whether it is a left
-/// operand, and how it is put there. In registers it would not last: ptxas before 13.1 gives those of a left operand that a loop
-/// does not change to another one's in the loop (`bench.random_programs`, seed 1213).
+/// operand, and how it is put there.
 pub(super) fn held_operands(names: &Names<'_>, body: &[Node]) -> Vec<(VariableId, bool, String)> {
     let (mut made, mut found) = (HashSet::new(), Vec::new());
     made_in(body, &mut made);

@@ -7,7 +7,7 @@ use super::names::parameter;
 use super::opaque::list;
 use super::operation::{apply, is_number};
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use twill_codegen::Iteration;
 use twill_codegen::ir::Group;
 use twill_codegen::ir::{Buffer, Elementwise};
@@ -30,6 +30,8 @@ pub(super) struct Names<'a> {
     pub used: RefCell<BTreeSet<Layout>>,
     /// Operands of MMAs that shared memory holds while a loop runs: by variable, and whether it is a left one.
     pub held: RefCell<HashMap<(VariableId, bool), String>>,
+    /// What the innermost loop surely changes; none outside of loops.
+    pub changing: RefCell<Option<HashSet<VariableId>>>,
     /// What goes ahead of the loop whose body is written.
     pub ahead: RefCell<Option<Ahead>>,
 }

@@ -1,6 +1,7 @@
 //! A warp group's program as a function of Gluon.
 
 use super::ahead::Ahead;
+use super::changing::changing;
 use super::expression::Names;
 use super::layout::{Layout, Reach, inlined, of_other_variables};
 use super::names::dtype;
@@ -59,6 +60,7 @@ impl<'a> Printer<'a> {
             in_order,
             used: RefCell::new(BTreeSet::new()),
             held: RefCell::new(HashMap::new()),
+            changing: RefCell::new(None),
             ahead: RefCell::new(None),
         };
         let parameters = kernel.parameters.iter().map(|one| one.name.clone());
@@ -199,7 +201,9 @@ impl<'a> Printer<'a> {
                     let name = self.names.variable(*variable).to_owned();
                     let held = self.hold_operands(depth, body);
                     self.line(depth, &format!("for {name} in range({lower}, {upper}, {step}):"), "");
+                    let around = self.names.changing.replace(Some(changing(body, Some(*variable))));
                     self.block(depth + 1, body);
+                    self.names.changing.replace(around);
                     held.iter().for_each(|operand| {
                         self.names.held.borrow_mut().remove(operand);
                     });
@@ -209,8 +213,10 @@ impl<'a> Printer<'a> {
                     self.nodes(depth, before);
                     let condition = self.names.scalar(condition);
                     self.line(depth, &format!("while {condition}:"), "");
+                    let around = self.names.changing.replace(Some(changing(body, None)));
                     self.nodes(depth + 1, body);
                     self.block(depth + 1, before);
+                    self.names.changing.replace(around);
                 }
                 Node::If { condition, then, otherwise } => {
                     let condition = self.names.scalar(condition);

@@ -18,6 +18,7 @@
 
 mod ahead;
 mod barriers;
+mod changing;
 mod cursors;
 mod dot;
 mod expression;

@@ -58,6 +58,7 @@ fn bitcast(data: &Data, from: &Type, to: &Type) -> Option<Data> {
         (Data::Integers(x), ..) if !matches!(to, Type::Float(_)) => {
             Data::Integers(x.iter().map(|x| wrapped(*x, to)).collect())
         }
+        (Data::Floats(_), _, Type::Float(_)) => return None,
         (Data::Floats(x), Type::Float(FloatKind::F32), _) => {
             Data::Integers(x.iter().map(|x| wrapped(i64::from((*x as f32).to_bits()), to)).collect())
         }

@@ -108,6 +108,11 @@ pub(crate) fn join(a: &Tile, b: &Tile) -> Result<Tile, Fault> {
 pub(crate) fn gather(tile: &Tile, places: &Tile, axis: usize) -> Result<Tile, Fault> {
     let unfit = || Fault::Shapes { what: "tt.gather".into() };
     let Data::Integers(along) = &places.data else { return Err(unfit()) };
+    let is_other = |(d, (a, b)): (usize, (&usize, &usize))| d != axis && a != b;
+    let mut extents = tile.shape.iter().zip(&places.shape).enumerate();
+    if places.shape.len() != tile.shape.len() || extents.any(is_other) {
+        return Err(unfit());
+    }
     let extent = *tile.shape.get(axis).ok_or_else(unfit)?;
     let (inner, own): (usize, usize) = (tile.shape[axis + 1..].iter().product(), places.shape[axis..].iter().product());
     let at = |(k, place): (usize, &i64)| {
@@ -115,9 +120,6 @@ pub(crate) fn gather(tile: &Tile, places: &Tile, axis: usize) -> Result<Tile, Fa
         Some((k / own * extent + place) * inner + k % inner)
     };
     let at: Vec<usize> = along.iter().enumerate().map(at).collect::<Option<_>>().ok_or_else(unfit)?;
-    if places.shape.len() != tile.shape.len() || at.iter().any(|k| *k >= tile.data.len()) {
-        return Err(unfit());
-    }
     Ok(Tile { shape: places.shape.clone(), data: tile.data.gather(at.into_iter()) })
 }
 

@@ -70,7 +70,7 @@ impl LoopBuilder<'_, '_> {
         for (to, is) in after {
             let is_waited_for = self.reader.group.in_flight.iter().any(|f| f.result == to);
             match (before_it.get(&to), is) {
-                // What begins further out is not in flight there.
+                // It has begun further out, where no MMA of it is in flight.
                 (None, true) if is_waited_for => nodes.push(Node::Op(Op::WgmmaInit(to), Note::default())),
                 (Some(false), true) => nodes.push(Node::Op(Op::WgmmaInit(to), Note::default())),
                 // Who is renamed first in every iteration is read by nobody before.
