@@ -3,7 +3,7 @@
     python -m bench.random_programs --seeds 0:500 --total total.json          # needs a Hopper GPU, torch and Triton
     python -m bench.random_programs --seeds 0:20 --compile-only               # needs Triton alone
     python -m bench.random_programs --reduce 17 --side gluon                  # the smallest program that still differs
-    python -m bench.random_programs --seeds 4,58,62,1057,1092,1103,1213      # those that found something, again
+    python -m bench.random_programs --seeds 4,58,62,1057,1092,1103,1213       # those that found something, again
 
 Each seed is a program (generate.py): loops, branches, loads of many kinds, MMAs of many types. It is compiled by stock
 Triton and by Twill in up to three forms: Gluon with the best schedule, multistage, and CUDA. Each is run with three sizes:
@@ -98,7 +98,7 @@ def line(row: dict) -> str:
     return "; ".join(words + row.get("notes", []))
 
 
-def all_rows(made: list[Program], options: argparse.Namespace, quiet: bool = False) -> list[dict]:
+def all_rows(made: list[Program], options: argparse.Namespace) -> list[dict]:
     """Rows of programs, compiled by all processors and run by a few."""
     rows = [row_of(one, options) for one in made]
     done = []
@@ -107,9 +107,9 @@ def all_rows(made: list[Program], options: argparse.Namespace, quiet: bool = Fal
         done.append(row)
         if time.monotonic() > end:
             break
-        if not quiet and (options.compile_only or "failed" in row):
+        if options.compile_only or "failed" in row:
             print(line(row), flush=True)
-        elif not quiet and len(done) % 100 == 0:
+        elif len(done) % 100 == 0:
             print(f"-- {len(done)} of {len(rows)} compiled", flush=True)
     if options.compile_only:
         return done
@@ -118,7 +118,7 @@ def all_rows(made: list[Program], options: argparse.Namespace, quiet: bool = Fal
     try:
         for row in each(left, run, min(options.runners * options.gpus, len(left) or 1), options.gpus, TASKS):
             results.append(row)
-            if not quiet and (is_wrong(row) or row.get("notes") or "failed" in row):
+            if is_wrong(row) or row.get("notes") or "failed" in row:
                 print(line(row), flush=True)
     except KeyboardInterrupt:
         print("-- interrupted: what was run counts", flush=True)
@@ -162,7 +162,9 @@ def spans(seeds: list[int]) -> list[list[int]]:
 
 def add_up(rows: list[dict], total: dict) -> dict:
     """The sums with those of these rows."""
-    sums = collections.defaultdict(collections.Counter, {name: collections.Counter(one) for name, one in total.get("sides", {}).items()})
+    sums = collections.defaultdict(collections.Counter)
+    for name, counted in total.get("sides", {}).items():
+        sums[name].update(counted)
     for row in rows:
         if "failed" in row:
             sums["stock"]["fails"] += 1
@@ -176,17 +178,19 @@ def add_up(rows: list[dict], total: dict) -> dict:
             sums[side].update(found)
     seeds = sorted({*tried(total), *(row["seed"] for row in rows)})
     findings = total.get("findings", []) + [line(row) for row in rows if is_wrong(row)]
-    return {"programs": len(seeds), "sides": {name: dict(one) for name, one in sums.items()}, "findings": findings, "notes": total.get("notes", []), "seeds": spans(seeds)}
+    sides = {name: dict(one) for name, one in sums.items()}
+    notes = total.get("notes", [])
+    return {"programs": len(seeds), "sides": sides, "findings": findings, "notes": notes, "seeds": spans(seeds)}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", default="", metavar="A:B,C", help="from A to B − 1, and C")
+    parser.add_argument("--seeds", type=seeds_of, default=[], metavar="A:B,C", help="from A to B − 1, and C")
     parser.add_argument("--forms", nargs="*", choices=list(forms(0)), help="forms of Twill's (default: all)")
     parser.add_argument("--total", type=Path, metavar="FILE", help="add what was done to FILE")
     parser.add_argument("--section", type=Path, metavar="FILE", help="write the sums as a section of docs/reports/trust.md")
     parser.add_argument("--folder", type=Path, metavar="DIR", help="keep programs and kernels there")
-    parser.add_argument("--interpreter", type=Path, metavar="FILE", help="twill-interpret, as cargo builds it")
+    parser.add_argument("--interpreter", type=Path, metavar="FILE", help="the command `interpret` of twill-fuzz")
     parser.add_argument("--jobs", type=int, default=14, metavar="N", help="processes that compile (default: 14)")
     parser.add_argument("--runners", type=int, default=6, metavar="N", help="processes for each GPU (default: 6)")
     parser.add_argument("--gpus", type=int, default=1, metavar="N", help="GPUs to run on (default: 1)")
@@ -198,6 +202,8 @@ def main() -> int:
     parser.add_argument("--side", default="gluon", choices=[*forms(0), "interpreter"], help="the side that differs (default: gluon)")
     parser.add_argument("--questions", type=int, default=200, metavar="N", help="programs tried to reduce one (default: 200)")
     options = parser.parse_args()
+    if options.show is None and options.reduce is None and not options.seeds:
+        parser.error("say which programs: --seeds, --show or --reduce")
     if options.show is not None:
         print(program(options.show).source)
         return 0
@@ -235,7 +241,7 @@ def many(options: argparse.Namespace) -> int:
     """Programs of all seeds."""
     total = json.loads(options.total.read_text()) if options.total and options.total.exists() else {}
     done = tried(total)
-    seeds = [seed for seed in seeds_of(options.seeds) if seed not in done]
+    seeds = [seed for seed in options.seeds if seed not in done]
     if options.write_only:
         for seed in seeds:
             write_ttir(program(seed), options.folder / str(seed))

@@ -19,7 +19,7 @@ SHORT = {"fp16": "f16", "bf16": "bf16", "fp32": "f32", "fp64": "f64", "fp8e4nv":
 
 
 def contents(pointer: Pointer, index: int):
-    """What is in memory before a call: a function of the place alone, as in `twill-interpret`."""
+    """What is in memory before a call: a function of the place alone, as in `twill-fuzz/src/bin/interpret.rs`."""
     import torch
 
     element = torch_type(short(pointer))

@@ -32,11 +32,11 @@ class Matrix:
     aligned: bool
 
 
-def matrix(w: Writer, stem: str, element: str, contents: str = "numbers", matrices: int = 1) -> Matrix:
+def matrix(w: Writer, stem: str, element: str) -> Matrix:
     """A matrix of at most `MOST` rows and columns, mostly with rows of 16 bytes' multiples."""
     aligned = w.maybe(0.85)
     pitch = MOST if aligned else ODD
-    pointer = w.pointer(stem, element, matrices * MOST * pitch, contents, w.maybe(0.93))
+    pointer = w.pointer(stem, element, MOST * pitch, "numbers", w.maybe(0.93))
     step = w.number("pitch" if aligned else "odd_pitch") if w.maybe(0.5) else str(pitch)
     by_rows = w.maybe(0.7)
     return Matrix(pointer, element, step if by_rows else "1", "1" if by_rows else step, by_rows, aligned)
@@ -126,9 +126,9 @@ def aligned_pointer(w: Writer, source: Matrix) -> bool:
     return next(one.aligned for one in w.pointers if one.name == source.pointer)
 
 
-def vector(w: Writer, along: Range, element: str = "float32", contents: str = "numbers") -> Tile:
+def vector(w: Writer, along: Range, element: str = "float32") -> Tile:
     """A number for each index."""
-    pointer = w.pointer("v", element, MOST, contents)
+    pointer = w.pointer("v", element, MOST)
     at = indices(w, along)
     text = f"tl.load({pointer} + {at}, mask={at} < {along.limit}, other=0)"
     return w.tile("v", text, (along.size,), element)

@@ -47,6 +47,21 @@ pub struct Way {
     pub shares: GroupShares,
 }
 
+/// A CTA for each tile, rings of two slots, and nothing that makes kernels faster.
+impl Default for Way {
+    fn default() -> Way {
+        Way {
+            persistent: false,
+            order: TileOrder::Linear,
+            ring_depth: 2,
+            handoff_depth: 1,
+            pingpong: false,
+            mma_batches: false,
+            shares: GroupShares::default(),
+        }
+    }
+}
+
 /// How a schedule is searched for.
 #[derive(Clone, Debug)]
 pub struct Question<'a> {

@@ -10,8 +10,7 @@ use crate::warps::{Choice, Figures, Habit};
 use crate::{sequential, warps};
 use arbitrary::{Arbitrary, Unstructured};
 use std::fmt;
-use twill_codegen::GroupShares;
-use twill_codegen::ir::{TileOrder, WarpProgram};
+use twill_codegen::ir::WarpProgram;
 use twill_graph::WarpAssignment;
 use twill_machine::Machine;
 
@@ -58,13 +57,11 @@ impl<'b> Arbitrary<'b> for Trial {
         let has_tensor_memory = from.ratio(1, 5)?;
         let way = Way {
             persistent: from.ratio(1, 3)?,
-            order: TileOrder::Linear,
             ring_depth: from.int_in_range(1..=3)?,
             handoff_depth: from.int_in_range(1..=2)?,
             pingpong: from.ratio(1, 3)?,
-            // With rings of one slot a group may wait for ever.
-            mma_batches: false,
-            shares: GroupShares::default(),
+            // With rings of one slot a group may wait for ever: no batches of MMAs.
+            ..Way::default()
         };
         let sub_tiles = if from.ratio(1, 4)? { Some(1) } else { None };
         let is_free = from.ratio(1, 3)?;

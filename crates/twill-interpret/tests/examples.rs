@@ -5,7 +5,6 @@
 mod common;
 
 use common::{Call, example};
-use twill_codegen::GroupShares;
 use twill_codegen::ir::TileOrder;
 use twill_graph::WarpAssignment;
 use twill_interpret::warps::{Choice, Habit};
@@ -14,37 +13,20 @@ use twill_machine::Machine;
 use twill_triton::tile::Axis;
 use twill_triton::{CtaCoarsening, Kernel, Options};
 
-const NO_SHARES: GroupShares = GroupShares {
-    compute_warps: None,
-    operands_in_memory: false,
-    completed_carried: false,
-    completed_iterations: false,
-    fresh_addresses: false,
-    loading_registers: None,
-    ctas_per_sm: None,
-    mma_sync_of_32_bits: false,
-};
-const PLAIN: Way = Way {
-    persistent: false,
-    order: TileOrder::Linear,
-    ring_depth: 1,
-    handoff_depth: 1,
-    pingpong: false,
-    mma_batches: false,
-    shares: NO_SHARES,
-};
+fn plain() -> Way {
+    Way { ring_depth: 1, ..Way::default() }
+}
+
 /// Serpentine order, as with loops of different length: in every order, each tile has one CTA.
-const PERSISTENT: Way = Way {
-    persistent: true,
-    order: BACK,
-    ring_depth: 2,
-    handoff_depth: 2,
-    pingpong: true,
-    mma_batches: false,
-    shares: NO_SHARES,
-};
+fn persistent() -> Way {
+    Way { persistent: true, order: BACK, handoff_depth: 2, pingpong: true, ..Way::default() }
+}
+
 /// As attention backward is generated.
-const MMA_BATCHES: Way = Way { ring_depth: 2, handoff_depth: 1, mma_batches: true, ..PLAIN };
+fn mma_batches() -> Way {
+    Way { mma_batches: true, ..Way::default() }
+}
+
 const BACK: TileOrder = TileOrder::Lpt { width: 2, even_in_pairs: true };
 
 const PRODUCTS: [&str; 8] = [
@@ -92,8 +74,9 @@ fn executes(name: &str, text: &str, machine: &str, lowering: &Options) {
     // Sums of several programs in global memory have the order of the source where one CTA works on all of them.
     let ctas = if name.contains("backward") { 1 } else { 2 };
     let mut fitting = 0;
-    let mma_batches = (name.contains("backward") && lowering.programs.is_none()).then_some((MMA_BATCHES, TRIPS[1]));
-    for (way, trips) in [PLAIN, PERSISTENT].into_iter().zip(TRIPS).chain(mma_batches) {
+    let mma_batches =
+        (name.contains("backward") && lowering.programs.is_none()).then_some((self::mma_batches(), TRIPS[1]));
+    for (way, trips) in [plain(), persistent()].into_iter().zip(TRIPS).chain(mma_batches) {
         let program = match compiled.program(way) {
             Ok(program) => program,
             Err(twill_codegen::Error::SharedMemory { .. }) => continue,
@@ -181,7 +164,7 @@ fn steps_of_another_size() {
             let kernel = Kernel::with_step(module, None, Some(*step)).unwrap();
             let question = Question { machine: &machine, lowering: lowering.clone(), assignment, work: 200_000 };
             let compiled = Compiled::of(kernel, &question).unwrap_or_else(|error| panic!("{name}, {step}: {error}"));
-            let program = compiled.program(PLAIN).unwrap_or_else(|error| panic!("{name}, {step}: {error}"));
+            let program = compiled.program(plain()).unwrap_or_else(|error| panic!("{name}, {step}: {error}"));
             for trips in [0, 1, 2, 3, 5, 11] {
                 let place = format!("{name} in steps of {step}, {trips} of the source's");
                 let mut call = Call::new(&source, trips, 7 + trips as u64);

@@ -8,7 +8,6 @@ use common::{Call, example};
 use std::collections::HashMap;
 use std::rc::Rc;
 use twill_codegen::Error;
-use twill_codegen::GroupShares;
 use twill_codegen::in_order::{RunsAhead, lower};
 use twill_codegen::ir::{CursorId, Node, Note, Op, WarpProgram};
 use twill_graph::SplitMix64;
@@ -153,7 +152,6 @@ fn an_early_return_writes_nothing() {
 /// Programs that return early, in every group, and branches in and after loops: their schedules are realised.
 #[test]
 fn early_returns_and_branches_of_pipelined_kernels() {
-    use twill_codegen::ir::TileOrder;
     use twill_interpret::{Compiled, Question, Way};
     let machine = twill_machine::Machine::load("h200").unwrap();
     for name in ["product_returning", "product_guarded", "product_branching"] {
@@ -165,15 +163,7 @@ fn early_returns_and_branches_of_pipelined_kernels() {
             work: 60_000,
         };
         let compiled = Compiled::new(&example(&format!("fixtures/{name}")), &question).unwrap();
-        let way = Way {
-            persistent: false,
-            order: TileOrder::Linear,
-            ring_depth: 2,
-            handoff_depth: 1,
-            pingpong: false,
-            mma_batches: false,
-            shares: GroupShares::default(),
-        };
+        let way = Way::default();
         assert!(branching || compiled.program(Way { persistent: true, ..way }).is_err(), "{name}: a persistent CTA");
         let program = compiled.program(way).unwrap();
         twill_codegen::check(program.clone()).unwrap();

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use twill_codegen::GroupShares;
 use twill_codegen::in_order::RunsAhead;
-use twill_codegen::ir::{Arrival, Op, TileOrder, WarpProgram, visit};
+use twill_codegen::ir::{Arrival, Op, WarpProgram, visit};
 use twill_graph::SplitMix64;
 use twill_interpret::warps::{Choice, Habit};
 use twill_interpret::{
@@ -194,15 +194,7 @@ fn a_loop_that_is_written_twice_loads_ahead_each_time() {
 }
 
 fn plain() -> Way {
-    Way {
-        persistent: false,
-        order: TileOrder::Linear,
-        ring_depth: 3,
-        handoff_depth: 1,
-        pingpong: false,
-        mma_batches: false,
-        shares: GroupShares::default(),
-    }
+    Way { ring_depth: 3, ..Way::default() }
 }
 
 #[test]

@@ -1,30 +1,39 @@
-//! `twill-interpret [--check] FOLDER…`: executes random programs (`bench/random_programs`) as their TTIR says.
-//!
-//! With `--check` it executes their warp programs too, in order, with loads ahead, and of a schedule, under several habits of who
-//! goes on next: a result that is another one is named on standard output.
+//! `interpret [--check] FOLDER…`: executes random programs (`bench/random_programs`) as their TTIR says.
 //!
 //! A folder holds `kernel.ttir` and `program.json`. Each call's changed elements are written to `expected-CALL.bin`: for every
 //! pointer, in the order of `program.json`, their number (`u32`), their places (`u32` each) and their values (`f64` each), all
-//! little-endian. A folder that cannot be executed is named on standard output with the reason; the exit code is then still 0.
+//! little-endian. A folder that cannot be executed is named on standard output with the reason, and the others go on.
 
+use clap::Parser;
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::error::Error;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
+use twill_codegen::Checked;
 use twill_codegen::in_order::{RunsAhead, lower};
-use twill_codegen::ir::TileOrder;
-use twill_codegen::{Checked, GroupShares};
 use twill_graph::WarpAssignment;
 use twill_interpret::warps::{self, Choice, Habit};
 use twill_interpret::{
-    Argument, Arithmetic, Array, Compiled, Data, Launch, Memory, Question, Tile, Tolerance, Way, difference,
+    Argument, Arithmetic, Array, Compiled, Data, Fault, Launch, Memory, Question, Tile, Tolerance, Way, difference,
     sequential, tolerance,
 };
 use twill_machine::Machine;
 use twill_triton::kernel::find;
 use twill_triton::mlir::{FloatKind, Module, Type};
+
+/// Executes random programs as their TTIR says.
+#[derive(Parser)]
+struct Arguments {
+    /// Execute their warp programs too, in order, with loads ahead, and of a schedule, under several habits of who goes on next;
+    /// each result that is another one is named, and the exit code is 1
+    #[arg(long)]
+    check: bool,
+    /// Folders of programs
+    #[arg(required = true)]
+    folders: Vec<PathBuf>,
+}
 
 #[derive(Deserialize)]
 struct Program {
@@ -121,32 +130,35 @@ fn programs(module: &Module, text: &str, machine: &Machine) -> Vec<(&'static str
         let lowering = twill_triton::Options::default();
         let question = Question { machine, lowering, assignment: WarpAssignment::BySubTile, work: 60_000 };
         let compiled = Compiled::new(text, &question).map_err(|error| error.to_string())?;
-        let way = Way {
-            persistent: false,
-            order: TileOrder::Linear,
-            ring_depth: 2,
-            handoff_depth: 1,
-            pingpong: false,
-            mma_batches: false,
-            shares: GroupShares::default(),
-        };
-        let program = compiled.program(way).map_err(|error| error.to_string())?;
+        let program = compiled.program(Way::default()).map_err(|error| error.to_string())?;
         twill_codegen::check(program).map_err(|error| error.to_string())
     };
     let ahead = RunsAhead { ring_bytes: 192 << 10, stages: Some(3) };
     vec![("in order", in_order(None)), ("ahead", in_order(Some(ahead))), ("scheduled", scheduled())]
 }
 
-/// Executes warp programs, and says what is not as it should be. Where sums are added in another order, nothing is rounded.
-fn check(
-    folder: &Path,
-    programs: &[(&'static str, Result<Checked, String>)],
-    launch: &Launch,
-    before: &Memory,
-    [rounded, unrounded]: [&Memory; 2],
-) {
-    for (name, program) in programs {
-        let Ok(program) = program else { continue };
+/// What came of the warp programs of calls.
+#[derive(Default)]
+struct Checks {
+    /// Executions that ended, each of a call in one order.
+    executions: usize,
+    /// Warp programs of calls that have an operation which is not known.
+    unknown: usize,
+    /// Executions with another result, or a fault.
+    findings: usize,
+}
+
+impl Checks {
+    /// Executes a warp program in several orders, and says what is not as it should be. Where sums are added in another order,
+    /// nothing is rounded.
+    fn add(
+        &mut self,
+        name: &str,
+        program: &Checked,
+        launch: &Launch,
+        before: &Memory,
+        [rounded, unrounded]: [&Memory; 2],
+    ) {
         let tolerance = tolerance(program);
         let (expected, arithmetic) = match tolerance {
             Tolerance::Exact => (rounded, Arithmetic::Rounded),
@@ -155,19 +167,25 @@ fn check(
         let launch = Launch { arithmetic, ..launch.clone() };
         for habit in Habit::ALL {
             let mut found = before.clone();
-            match warps::run(program, &launch, 1, &mut found, &mut Choice::new(habit, 7)) {
-                Ok(_) => {
-                    if let Some(one) = difference(expected, &found, tolerance) {
-                        println!("{}: {name}, {habit:?}: {one}", folder.display());
-                    }
+            let wrong = match warps::run(program, &launch, 1, &mut found, &mut Choice::new(habit, 7)) {
+                Ok(_) => difference(expected, &found, tolerance).map(|one| one.to_string()),
+                Err(Fault::Unknown { .. }) => {
+                    self.unknown += 1;
+                    return;
                 }
-                Err(fault) => println!("{}: {name}, {habit:?}: {fault}", folder.display()),
+                Err(fault) => Some(fault.to_string()),
+            };
+            self.executions += 1;
+            if let Some(wrong) = wrong {
+                println!("{name}, {habit:?}: {wrong}");
+                self.findings += 1;
             }
         }
     }
 }
 
-fn run(folder: &Path, machine: Option<&Machine>) -> Result<(), Box<dyn Error>> {
+/// Executes a program, and with a machine checks its warp programs.
+fn run(folder: &Path, machine: Option<&Machine>, checks: &mut Checks) -> Result<(), Box<dyn Error>> {
     let program: Program = serde_json::from_str(&std::fs::read_to_string(folder.join("program.json"))?)?;
     let text = std::fs::read_to_string(folder.join("kernel.ttir"))?;
     let module = twill_triton::mlir::parse(&text, "kernel.ttir")?;
@@ -195,7 +213,10 @@ fn run(folder: &Path, machine: Option<&Machine>) -> Result<(), Box<dyn Error>> {
             let launch = Launch { arithmetic: Arithmetic::Double, ..launch.clone() };
             let mut unrounded = memory.clone();
             sequential::run_function(&module, function, &launch, &mut unrounded)?;
-            check(folder, &programs, &launch, &memory, [&after, &unrounded]);
+            for (name, program) in programs.iter().filter_map(|(name, program)| Some((name, program.as_ref().ok()?))) {
+                let name = format!("{}: {name}", folder.display());
+                checks.add(&name, program, &launch, &memory, [&after, &unrounded]);
+            }
         }
         std::fs::write(folder.join(format!("expected-{k}.bin")), changes(&memory, &after))?;
     }
@@ -203,21 +224,25 @@ fn run(folder: &Path, machine: Option<&Machine>) -> Result<(), Box<dyn Error>> {
 }
 
 fn main() -> ExitCode {
-    let (options, folders): (Vec<_>, Vec<_>) = std::env::args_os().skip(1).partition(|word| word == "--check");
-    let machine = match options.is_empty() {
-        true => None,
-        false => match Machine::load("h100") {
-            Ok(machine) => Some(machine),
-            Err(error) => {
-                eprintln!("error: {error}");
-                return ExitCode::FAILURE;
-            }
-        },
+    let arguments = Arguments::parse();
+    let machine = match arguments.check.then(|| Machine::load("h100")).transpose() {
+        Ok(machine) => machine,
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::FAILURE;
+        }
     };
-    for folder in folders.iter().map(Path::new) {
-        if let Err(error) = run(folder, machine.as_ref()) {
+    let mut checks = Checks::default();
+    for folder in &arguments.folders {
+        if let Err(error) = run(folder, machine.as_ref(), &mut checks) {
             println!("{}: {error}", folder.display());
         }
     }
-    ExitCode::SUCCESS
+    if arguments.check {
+        let Checks { executions, unknown, findings } = checks;
+        eprintln!(
+            "{executions} executions, {findings} findings; {unknown} warp programs of calls have unknown operations"
+        );
+    }
+    if checks.findings == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
