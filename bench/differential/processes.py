@@ -3,6 +3,8 @@
 import contextlib
 import multiprocessing
 import os
+import queue
+import signal
 import tempfile
 import threading
 import time
@@ -15,6 +17,9 @@ START_SECONDS = 180
 
 def serve(pipe, log: str, gpu: int | None, tasks: dict[str, Callable]) -> None:
     """A process that does tasks until one leaves the GPU broken. It sends the stage it is at, then what came of it."""
+    # What it starts ends with it, and does not hold the pipe.
+    os.setpgid(0, 0)
+    os.set_inheritable(pipe.fileno(), False)
     with open(log, "w") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
@@ -80,13 +85,15 @@ class Worker:
         self.process = self.context.Process(target=serve, args=(other, str(self.log), self.gpu, self.tasks), daemon=True)
         self.process.start()
         other.close()
-        return self.pipe.poll(START_SECONDS) and self._received() == "ready"
+        return self._is_heard(time.monotonic() + START_SECONDS) and self._received() == "ready"
 
     def stop(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.join(30)
-            self.process = None
+        process, self.process = self.process, None
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.kill()
+            process.join(30)
 
     def _received(self):
         try:
@@ -94,24 +101,33 @@ class Worker:
         except (EOFError, OSError):
             return None
 
+    def _is_heard(self, end: float) -> bool:
+        """Waits for what the process says, to an end of time or of the run."""
+        while not self.is_over and time.monotonic() < end:
+            if self.pipe.poll(min(1, max(end - time.monotonic(), 0))):
+                return True
+        return False
+
     def ask(self, task: dict, seconds: float) -> dict:
         """What came of a task; with `error` and `stage` if nothing did. Ends the run if no process starts."""
         if self.is_over:
             return {"stage": "start", "error": "the run is over"}
         if self.process is None and not self.start():
             self.stop()
+            if self.is_over:
+                return {"stage": "start", "error": "the run is over"}
             raise SystemExit(f"no process starts: {self.complaint()}")
         with contextlib.suppress(OSError):
             self.pipe.send(task)
         stage, end = "start", time.monotonic() + seconds
-        while self.pipe.poll(max(end - time.monotonic(), 0)):
+        while self._is_heard(end):
             answer = self._received()
             if isinstance(answer, str):
                 stage = answer
                 continue
             if answer is None:
                 process = self.process
-                if process is None:
+                if process is None or self.is_over:
                     return {"stage": stage, "error": "the run is over"}
                 process.join(10)
                 answer = {"error": f"crashed ({process.exitcode}): {self.complaint()}", "broken": True}
@@ -121,7 +137,7 @@ class Worker:
                 self.stop()
             return answer | ({"stage": stage} if "error" in answer else {})
         self.stop()
-        return {"stage": stage, "error": f"nothing within {seconds} s"}
+        return {"stage": stage, "error": "the run is over" if self.is_over else f"nothing within {seconds} s"}
 
     def complaint(self) -> str:
         """What the process printed last, an error if there is one."""
@@ -130,11 +146,16 @@ class Worker:
 
 
 def each(
-    tasks: list, work: Callable[[Worker, object], dict], jobs: int, gpus: int, kinds: dict[str, Callable]
+    tasks: list,
+    work: Callable[[Worker, object], dict],
+    jobs: int,
+    gpus: int,
+    kinds: dict[str, Callable],
+    seconds: float | None = None,
 ) -> Iterator[dict]:
     """What `work` makes of each task by a worker, as it comes.
 
-    gpus: how many there are to share. kinds: what workers can be asked for, by name.
+    gpus: how many there are to share. kinds: what workers can be asked for, by name. seconds: the time there is for all.
     """
     own, workers = threading.local(), []
 
@@ -146,12 +167,45 @@ def each(
 
     with tempfile.TemporaryDirectory() as logs, ThreadPoolExecutor(jobs) as pool:
         try:
-            for done in as_completed([pool.submit(with_worker, task) for task in tasks]):
+            for done in as_completed([pool.submit(with_worker, task) for task in tasks], seconds):
                 yield done.result()
+        except TimeoutError:
+            pass
         finally:
             # Whoever stops early does not wait for tasks that have begun.
             pool.shutdown(wait=False, cancel_futures=True)
-            for worker in workers:
-                worker.is_over = True
-                worker.stop()
+            end(workers)
             pool.shutdown()
+            end(workers)
+
+
+def end(workers: list[Worker]) -> None:
+    """No worker does anything any more."""
+    for worker in workers:
+        worker.is_over = True
+    for worker in workers:
+        worker.stop()
+
+
+class Lent:
+    """A few workers on GPUs, which many threads borrow in turn."""
+
+    def __init__(self, count: int, gpus: int, kinds: dict[str, Callable]):
+        self.logs = tempfile.TemporaryDirectory()
+        self.workers = [Worker(self.logs.name, number % gpus, kinds) for number in range(count)]
+        self.free: queue.SimpleQueue[Worker] = queue.SimpleQueue()
+        for worker in self.workers:
+            self.free.put(worker)
+
+    @contextlib.contextmanager
+    def borrow(self) -> Iterator[Worker]:
+        worker = self.free.get()
+        try:
+            yield worker
+        finally:
+            self.free.put(worker)
+
+    def end(self) -> None:
+        """Whoever borrows one from now on gets no work done."""
+        end(self.workers)
+        self.logs.cleanup()

@@ -8,7 +8,8 @@
 Each seed is a program (generate.py): loops, branches, loads of many kinds, MMAs of many types. It is compiled by stock
 Triton and by Twill in up to three forms: Gluon with the best schedule, multistage, and CUDA. Each is run with three sizes:
 whole tiles, parts of tiles, and a small one. All memory must then be that of stock Triton's kernel: bit for bit (`equal`),
-or within the tolerance of the type (`close`). So must that of the interpreter, where it knows the operations.
+or within the tolerance of the type (`close`). So must that of the interpreter, where it knows the operations. Where stock Triton
+alone has something else than the interpreter, it is the one that is wrong (`as interpreted`).
 
 `--total` adds up over commands: it keeps which seeds were tried, and tries none twice. A program whose result differs, or
 that faults, is reduced, and its smallest form printed. The exit code is 1 if there is one.
@@ -16,15 +17,18 @@ that faults, is reduced, and its smallest form printed. The exit code is 1 if th
 
 import argparse
 import collections
+import contextlib
 import dataclasses
 import json
 import shutil
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
-from bench.differential.processes import Worker, each
+from bench.differential.processes import Lent, Worker, each
 
 from . import report
 from .execute import compare
@@ -34,7 +38,7 @@ from .reduce import reduced
 from .sides import FAILS, NONE, compile_all, forms, write_ttir
 
 TASKS = {"compile": compile_all, "compare": compare}
-COMPILE_SECONDS, RUN_SECONDS = 300, 60
+COMPILE_SECONDS, RUN_SECONDS, SAVE_SECONDS = 300, 60, 20
 WRONG = ("DIFFERENT", "fails")
 
 
@@ -98,31 +102,31 @@ def line(row: dict) -> str:
     return "; ".join(words + row.get("notes", []))
 
 
-def all_rows(made: list[Program], options: argparse.Namespace) -> list[dict]:
-    """Rows of programs, compiled by all processors and run by a few."""
-    rows = [row_of(one, options) for one in made]
-    done = []
-    end = time.monotonic() + (options.seconds or float("inf"))
-    for row in each(rows, compiled, options.jobs, 0, TASKS):
-        done.append(row)
-        if time.monotonic() > end:
-            break
-        if options.compile_only or "failed" in row:
-            print(line(row), flush=True)
-        elif len(done) % 100 == 0:
-            print(f"-- {len(done)} of {len(rows)} compiled", flush=True)
-    if options.compile_only:
-        return done
-    left = [row for row in done if "failed" not in row]
-    results = [row for row in done if "failed" in row]
+def rows_of(made: list[Program], options: argparse.Namespace) -> Iterator[dict]:
+    """Rows of programs as they are done: compiled by all processors, and run by a few. Ends with the time that there is."""
+    runners = None if options.compile_only else Lent(options.runners * options.gpus, options.gpus, TASKS)
+
+    def work(worker: Worker, row: dict) -> dict:
+        row = compiled(worker, row)
+        if runners is None or "failed" in row:
+            return row
+        with runners.borrow() as runner:
+            return run(runner, row)
+
+    rows = each([row_of(one, options) for one in made], work, options.jobs, 0, TASKS, options.seconds)
+    if runners is None:
+        yield from rows
+        return
+    # Nobody waits for a program that is being run when the time is over.
+    timer = threading.Timer(options.seconds or 1e6, runners.end)
+    timer.daemon = True
+    timer.start()
     try:
-        for row in each(left, run, min(options.runners * options.gpus, len(left) or 1), options.gpus, TASKS):
-            results.append(row)
-            if is_wrong(row) or row.get("notes") or "failed" in row:
-                print(line(row), flush=True)
-    except KeyboardInterrupt:
-        print("-- interrupted: what was run counts", flush=True)
-    return sorted(results, key=lambda row: row["seed"])
+        yield from rows
+    finally:
+        timer.cancel()
+        runners.end()
+        rows.close()
 
 
 def reduce(seed_program: Program, side: str, options: argparse.Namespace) -> str:
@@ -194,7 +198,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=14, metavar="N", help="processes that compile (default: 14)")
     parser.add_argument("--runners", type=int, default=6, metavar="N", help="processes for each GPU (default: 6)")
     parser.add_argument("--gpus", type=int, default=1, metavar="N", help="GPUs to run on (default: 1)")
-    parser.add_argument("--seconds", type=float, metavar="S", help="compile no more after S seconds, and run what there is")
+    parser.add_argument("--seconds", type=float, metavar="S", help="stop after S seconds: what is done by then counts")
     parser.add_argument("--compile-only", action="store_true", help="run nothing")
     parser.add_argument("--write-only", action="store_true", help="write programs and their TTIR, and compile nothing")
     parser.add_argument("--show", type=int, metavar="SEED", help="print the program of a seed")
@@ -237,6 +241,13 @@ def seeds_of(text: str) -> list[int]:
     return found
 
 
+def save(total: dict, path: Path) -> None:
+    """Writes the sums, whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(json.dumps(total, indent=1) + "\n", encoding="utf-8")
+    part.replace(path)
+
+
 def many(options: argparse.Namespace) -> int:
     """Programs of all seeds."""
     total = json.loads(options.total.read_text()) if options.total and options.total.exists() else {}
@@ -246,11 +257,22 @@ def many(options: argparse.Namespace) -> int:
         for seed in seeds:
             write_ttir(program(seed), options.folder / str(seed))
         return 0
-    begin = time.monotonic()
-    rows = all_rows([program(seed) for seed in seeds], options)
-    total = add_up(rows, total)
+    begin = saved = time.monotonic()
+    rows: list[dict] = []
+    old = total
+    with contextlib.suppress(KeyboardInterrupt):
+        for row in rows_of([program(seed) for seed in seeds], options):
+            rows.append(row)
+            if options.compile_only or is_wrong(row) or row.get("notes") or "failed" in row:
+                print(line(row), flush=True)
+            elif len(rows) % 100 == 0:
+                print(f"-- {len(rows)} of {len(seeds)}", flush=True)
+            if options.total and time.monotonic() > saved + SAVE_SECONDS:
+                saved = time.monotonic()
+                save(add_up(rows, old), options.total)
+    total = add_up(rows, old)
     if options.total:
-        options.total.write_text(json.dumps(total, indent=1) + "\n", encoding="utf-8")
+        save(total, options.total)
     if options.section:
         report.write(total, options.section, card(options))
     print(json.dumps(total["sides"], indent=1))

@@ -135,7 +135,7 @@ pub(crate) fn form(operation: &Elementwise) -> Option<Form> {
         E::Sin => call("gl.sin", "sinf", Domain::Single),
         E::Cos => call("gl.cos", "cosf", Domain::Single),
         E::Erf => call("gl.erf", "erff", Domain::Single),
-        E::AbsF => call("gl.abs", "fabsf", Domain::Single),
+        E::AbsF => call("absolute", "fabsf", Domain::Single),
         E::AbsI => call("gl.abs", "abs", Domain::All),
         E::Floor => call("gl.floor", "floorf", Domain::Single),
         E::Ceil => call("gl.ceil", "ceilf", Domain::Single),

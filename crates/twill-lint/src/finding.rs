@@ -15,6 +15,8 @@ pub enum Rule {
     WgmmaAccumulatorWritten,
     /// A `wgmma` reads a register that was written with no `wgmma.fence` since.
     WgmmaUnfenced,
+    /// A `wgmma` without a result stands where the assembler lost one.
+    WgmmaLost,
     /// The async proxy reads shared memory that was written with no proxy fence since.
     ProxyUnfenced,
     /// A barrier expects bytes that no copy can bring.
@@ -27,11 +29,12 @@ pub enum Rule {
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Rule; 8] = [
+    pub const ALL: [Rule; 9] = [
         Rule::WgmmaOperandWritten,
         Rule::WgmmaAccumulatorRead,
         Rule::WgmmaAccumulatorWritten,
         Rule::WgmmaUnfenced,
+        Rule::WgmmaLost,
         Rule::ProxyUnfenced,
         Rule::BarrierBytes,
         Rule::BarrierCount,
@@ -47,6 +50,7 @@ impl Rule {
             Rule::WgmmaAccumulatorRead => "An accumulator is read before the wait that covers its wgmma.",
             Rule::WgmmaAccumulatorWritten => "An accumulator is written before the wait that covers its wgmma.",
             Rule::WgmmaUnfenced => "A wgmma reads a register that was written with no wgmma.fence since.",
+            Rule::WgmmaLost => "A wgmma has no result: the assembler lost the one that was written.",
             Rule::ProxyUnfenced => "The async proxy reads shared memory that was written with no proxy fence since.",
             Rule::BarrierBytes => "A barrier expects bytes that no copy can bring.",
             Rule::BarrierCount => "A barrier's count of arrivals cannot be right.",
@@ -61,6 +65,7 @@ impl Rule {
             Rule::WgmmaAccumulatorRead => "wgmma-accumulator-read",
             Rule::WgmmaAccumulatorWritten => "wgmma-accumulator-written",
             Rule::WgmmaUnfenced => "wgmma-unfenced",
+            Rule::WgmmaLost => "wgmma-lost",
             Rule::ProxyUnfenced => "proxy-unfenced",
             Rule::BarrierBytes => "barrier-bytes",
             Rule::BarrierCount => "barrier-count",

@@ -72,6 +72,14 @@ fn an_accumulator_that_is_written_early() {
 }
 
 #[test]
+fn a_product_that_the_assembler_lost() {
+    let wgmma = GEMM.lines().find(|line| line.contains("HGMMA")).unwrap();
+    let offset = wgmma.split("/*").nth(1).and_then(|rest| rest.split("*/").next()).unwrap();
+    let lost = with(GEMM, offset, "HGMMA.64x8x16.F16 RZ, gdesc[URZ], RZ, !UPT, gsb0");
+    planted(GEMM, &lost, Rule::WgmmaLost);
+}
+
+#[test]
 fn a_wait_that_one_branch_alone_passes() {
     let clean = labelled(REGISTERS, "0e50", ".L_planted");
     let found = planted(&clean, &with(&clean, "0e40", "@P3 BRA `(.L_planted)"), Rule::WgmmaAccumulatorRead);

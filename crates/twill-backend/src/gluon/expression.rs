@@ -2,6 +2,7 @@
 
 use super::ahead::{Ahead, without_zeros};
 use super::layout::{Layout, View, infer};
+use super::load::load;
 use super::names::dtype;
 use super::names::parameter;
 use super::opaque::list;
@@ -139,13 +140,10 @@ impl Names<'_> {
                 apply(operation, &operands, &value.element)
             }
             ExpressionKind::Load { pointers, mask, other } => {
-                let mut text = format!("gl.load({}", self.scalar(pointers));
-                for (name, extra) in [("mask", mask), ("other", other)] {
-                    if let Some(extra) = extra {
-                        text.push_str(&format!(", {name}={}", self.scalar(extra)));
-                    }
-                }
-                text + ")"
+                let mask = mask.as_deref().map(|mask| self.scalar(mask));
+                let other = other.as_deref().map(|other| (self.scalar(other), other));
+                let other = other.as_ref().map(|(text, other)| (text.as_str(), *other));
+                load(&value.element, &self.scalar(pointers), mask.as_deref(), other, "")
             }
             ExpressionKind::Broadcast(x) => self.scalar(x),
             ExpressionKind::FromShared(slot) => {
@@ -266,14 +264,10 @@ impl Names<'_> {
                 format!("gl.convert_layout({}, {})", self.part(value, &have, false), self.layout(want))
             }
             ExpressionKind::Load { pointers, mask, other } => {
-                let mut text = format!("gl.load({}", self.part(pointers, want, false));
-                for (name, extra) in [("mask", mask), ("other", other)] {
-                    if let Some(extra) = extra {
-                        let broadcasts = name == "other" && !self.in_order;
-                        text.push_str(&format!(", {name}={}", self.part(extra, want, broadcasts)));
-                    }
-                }
-                text + ")"
+                let mask = mask.as_deref().map(|mask| self.part(mask, want, false));
+                let other = other.as_deref().map(|other| (self.part(other, want, !self.in_order), other));
+                let other = other.as_ref().map(|(text, other)| (text.as_str(), *other));
+                load(&value.element, &self.part(pointers, want, false), mask.as_deref(), other, "")
             }
             ExpressionKind::FromShared(slot) => {
                 let text = format!("{}.load({})", self.slot(slot), self.layout(want));

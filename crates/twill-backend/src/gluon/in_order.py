@@ -43,6 +43,23 @@ def bitcast(x, dtype, _semantic=None):
     return gl.tensor(_semantic.builder.create_bitcast(x.handle, kind.to_ir(_semantic.builder)), kind)
 
 
+@gluon.jit
+def absolute(x):
+    """Without its sign. ptxas 12 loses a wgmma of whose result each number is taken bit by bit, as LLVM has it for tiles."""
+    if x.dtype == gl.float32:
+        return gl.inline_asm_elementwise("abs.f32 $0, $1;", "=f,f", [x], dtype=gl.float32, is_pure=True, pack=1)
+    else:
+        return gl.abs(x)
+
+
+@builtin
+def load_or(pointers, mask, other, cache_modifier="", eviction_policy="", volatile=False, _semantic=None):
+    """A masked load of narrow integers; a negative `other` in a load is another number in Triton before 3.9."""
+    hints = {"cache_modifier": cache_modifier, "eviction_policy": eviction_policy, "volatile": volatile}
+    loaded = gl.load(pointers, mask, 0, **hints, _semantic=_semantic)
+    return gl.where(mask, loaded, other, _semantic=_semantic)
+
+
 @builtin
 def clamp_nan(x, low, high, _semantic=None):
     """Between two bounds; what is not a number stays so."""

@@ -8,6 +8,7 @@
 //! | `expression` | what is computed |
 //! | `operation` | operations on elements |
 //! | `layout` | names of layouts |
+//! | `load` | loads through pointers |
 //! | `names` | what parameters are called in a group |
 //! | `tensor_memory` | Blackwell's MMAs and the memory of their results |
 //! | `started_mmas` | MMAs beside a pipeline, and when they are waited for |
@@ -25,6 +26,7 @@ mod expression;
 mod group;
 mod in_order;
 mod layout;
+mod load;
 mod names;
 mod opaque;
 mod operation;

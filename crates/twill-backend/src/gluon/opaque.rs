@@ -4,6 +4,7 @@ use super::dot::multiplication;
 use super::expression::Names;
 use super::in_order::coalesced;
 use super::layout::Layout;
+use super::load::load;
 use super::names::{dtype, literal};
 use super::operation::apply;
 use std::fmt::Write as _;
@@ -107,16 +108,14 @@ pub(super) fn statement(
     let flag = |name: &str| if attribute(name) == "true" { "True" } else { "False" };
     match operation.name.as_str() {
         "tt.load" => {
-            let mut text = format!("gl.load({}", operands.first().map_or(String::new(), in_result));
-            for (name, operand) in ["mask", "other"].iter().zip(operands.iter().skip(1)) {
-                let _ = write!(text, ", {name}={}", in_result(operand));
-            }
-            format!(
-                "{} = {text}{}{})",
-                to[0],
-                caching(operation),
-                if attribute("isVolatile") == "true" { ", volatile=True" } else { "" }
-            )
+            let [pointers, masked @ ..] = operands else { return unknown(operation) };
+            let mask = masked.first().map(in_result);
+            let other = masked.get(1).map(|other| (in_result(other), other));
+            let other = other.as_ref().map(|(text, other)| (text.as_str(), *other));
+            let volatile = if attribute("isVolatile") == "true" { ", volatile=True" } else { "" };
+            let more = format!("{}{volatile}", caching(operation));
+            let element = result(0).map_or(&Type::Integer(32), |loaded| &loaded.element);
+            format!("{} = {}", to[0], load(element, &in_result(pointers), mask.as_deref(), other, &more))
         }
         "tt.store" => {
             let [pointers, value, mask @ ..] = operands else { return unknown(operation) };

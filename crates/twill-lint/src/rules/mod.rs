@@ -3,6 +3,7 @@
 mod barriers;
 mod fence;
 mod in_flight;
+mod lost;
 mod proxy;
 
 use crate::finding::Finding;
@@ -14,6 +15,7 @@ pub use barriers::{Facts, Use, UseKind};
 pub fn check(program: &Program) -> (Vec<Finding>, Facts) {
     let mut findings = in_flight::check(program);
     findings.extend(fence::check(program));
+    findings.extend(lost::check(program));
     findings.extend(proxy::check(program));
     let (found, facts) = barriers::check(program);
     findings.extend(found);
