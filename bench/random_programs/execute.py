@@ -16,25 +16,37 @@ AS_INTERPRETED = "as interpreted"
 """The verdict where stock Triton's result is another one, and the interpreter's is the same."""
 GUARD = 4096
 """Bytes before and after a pointer's memory, which nobody may change."""
+AT_ONCE = 1 << 26
+"""Elements that are made at once."""
 SHORT = {"fp16": "f16", "bf16": "bf16", "fp32": "f32", "fp64": "f64", "fp8e4nv": "f8E4M3FN", "fp8e5": "f8E5M2"}
 """Names of elements in TTIR that are others than in a signature."""
 
 
-def contents(pointer: Pointer, index: int):
-    """What is in memory before a call: a function of the place alone, as in `twill-fuzz/src/bin/interpret.rs`."""
+def contents(pointer: Pointer, index: int, begin: int, end: int):
+    """What is in some of the memory before a call: a function of the place alone, as in `twill-fuzz/src/bin/interpret.rs`."""
     import torch
 
     element = torch_type(short(pointer))
     if pointer.contents == "zeros":
-        return torch.zeros(pointer.count, dtype=element, device="cuda")
+        return torch.zeros(end - begin, dtype=element, device="cuda")
     low = (1 << 32) - 1
-    h = (torch.arange(pointer.count, device="cuda") * 0x9E3779B1 + index * 0x85EBCA6B) & low
+    h = (torch.arange(begin, end, device="cuda") * 0x9E3779B1 + index * 0x85EBCA6B) & low
     h = h ^ (h >> 15)
     h = (h * 0x2C1B3C6D) & low
     h = h ^ (h >> 12)
     if pointer.contents.startswith("below"):
         return (h % int(pointer.contents.split()[1])).to(element)
-    return ((h % 17 - 8) / 4).to(element) if element.is_floating_point else (h % 9 - 4).to(element)
+    numbers = ((h % 17 - 8) / 4).to(element) if element.is_floating_point else (h % 9 - 4).to(element)
+    if pointer.contents == "numbers":
+        return numbers
+    limits = torch.finfo(element)
+    special = [0.0, -0.0, 1.0, -1.5, limits.max, limits.min, limits.tiny, -limits.tiny, limits.smallest_normal / 4]
+    special += [] if element == torch.float8_e4m3fn else [float("inf"), float("-inf")]
+    special += [] if pointer.contents == "infinite" else [float("nan")]
+    of_place = torch.tensor(special, dtype=torch.float64, device="cuda").to(element)
+    if pointer.contents != "few special":
+        return of_place[(h >> 7) % len(special)]
+    return numbers.float().where((h >> 20) % 500 != 0, of_place[(h >> 7) % len(special)].float()).to(element)
 
 
 def short(pointer: Pointer) -> str:
@@ -53,7 +65,11 @@ class Case:
         import torch
 
         self.places, end = [], 0
+        names = [one.name for one in self.program.pointers]
         for one in self.program.pointers:
+            if one.same_as:
+                self.places.append(self.places[names.index(one.same_as)])
+                continue
             size = torch_type(short(one)).itemsize
             begin = end + GUARD + (0 if one.aligned else size)
             self.places.append((end, begin, -(-(begin + one.count * size + GUARD) // 256) * 256))
@@ -61,7 +77,10 @@ class Case:
         self.slots = [(one.name, short(one)) for one in self.program.pointers]
         self.initial = torch.full((end,), 0x5A, dtype=torch.uint8, device="cuda")
         for index, one in enumerate(self.program.pointers):
-            self.own(self.initial, index).copy_(contents(one, index))
+            own = self.own(self.initial, index)
+            for begin in () if one.same_as else range(0, one.count, AT_ONCE):
+                last = min(begin + AT_ONCE, one.count)
+                own[begin:last] = contents(one, index, begin, last)
         self.live = torch.empty_like(self.initial)
 
     def memory(self, whole, index: int):
@@ -76,7 +95,7 @@ class Case:
         return whole[begin : begin + one.count * element.itemsize].view(element)
 
     def values(self) -> list:
-        pointers = [self.own(self.live, index) for index in range(len(self.slots))]
+        pointers = [self.own(self.live, index)[one.first :] for index, one in enumerate(self.program.pointers)]
         return pointers + list(self.call.numbers.values())
 
     def run(self, launch: Callable[[], object]):

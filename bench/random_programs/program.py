@@ -29,9 +29,15 @@ class Pointer:
     element: str
     count: int
     contents: str
-    """`numbers`: small multiples of a quarter, or small integers; `zeros`; `below N`: integers from 0 to N − 1."""
+    """`numbers`: small multiples of a quarter, or small integers; `zeros`; `below N`: integers from 0 to N − 1; `special`: NaN,
+    infinities, zeros of both signs, denormals, the largest and the least; `infinite`: these without NaN; `few special`: numbers
+    with some of these."""
     aligned: bool = True
     """Whether it begins at a multiple of 16 bytes, as the compiler is told; else at an element after one."""
+    first: int = 0
+    """Which element is pointed to."""
+    same_as: str = ""
+    """An earlier pointer whose memory it is, too."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +61,10 @@ class Program:
 
     def signature(self) -> dict[str, str]:
         """Types of the parameters, as Triton writes them."""
-        kinds = {one.name: f"*{ELEMENTS[one.element]}" + (":16" if one.aligned else "") for one in self.pointers}
+        kinds = {one.name: f"*{ELEMENTS[one.element]}" + (":16" if one.aligned and not one.first else "") for one in self.pointers}
         for name in self.calls[0].numbers:
-            kinds[name] = "i32:16" if name in self.multiples else "i32"
+            kind = "i64" if any(abs(call.numbers[name]) >= 1 << 31 for call in self.calls) else "i32"
+            kinds[name] = f"{kind}:16" if name in self.multiples else kind
         return kinds
 
     def write(self, folder: Path) -> None:

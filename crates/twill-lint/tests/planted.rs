@@ -119,6 +119,14 @@ fn a_missing_fence_between_stores_and_the_copy_that_reads_them() {
 }
 
 #[test]
+fn a_store_behind_the_fence_unless_all_threads_store_at_one_place() {
+    let stored = with(GEMM, "1570", "STS [R20+0x100], R8");
+    assert_eq!(planted(GEMM, &stored, Rule::ProxyUnfenced).earlier.unwrap().offset, 0x1570);
+    let everywhere = with(&stored, "1550", "IMAD.U32 R20, RZ, RZ, UR14");
+    assert_eq!(findings(&everywhere), []);
+}
+
+#[test]
 fn bytes_that_no_copy_brings() {
     let odd = with(GEMM, "1dd0", "@!P0 IMAD.MOV.U32 R3, RZ, RZ, 0x2008");
     assert_eq!(planted(GEMM, &odd, Rule::BarrierBytes).at.offset, 0x1e10);

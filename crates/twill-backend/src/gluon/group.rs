@@ -305,7 +305,9 @@ impl<'a> Printer<'a> {
         let part = |e: &Expression| {
             if e.shape.is_empty() { self.names.scalar(e) } else { self.names.tile(e, &layout) }
         };
-        let mask = mask.map_or(String::new(), |m| format!(", mask={}", part(m)));
+        // Atomic operations take no number of Python's for a mask.
+        let mask = mask.map(part).filter(|mask| mask != "True");
+        let mask = mask.map_or(String::new(), |mask| format!(", mask={mask}"));
         format!("{}, {}{mask}", part(pointers), part(value))
     }
 

@@ -6,7 +6,7 @@ use super::in_order::coalesced;
 use super::layout::Layout;
 use super::load::load;
 use super::names::{dtype, literal};
-use super::operation::apply;
+use super::operation::{apply, is_number};
 use std::fmt::Write as _;
 use twill_codegen::ir::{CombineRegion, Expression, ExpressionKind, Opaque, VariableId};
 use twill_triton::mlir::Type;
@@ -104,6 +104,11 @@ pub(super) fn statement(
         Some(layout) if !e.shape.is_empty() => names.tile(e, &layout),
         _ => of(e),
     };
+    // What is given to Triton's builder has a type.
+    let typed = |e: &Expression| match in_result(e) {
+        text if e.shape.is_empty() && is_number(&text) => format!("scalar({text}, {})", dtype(&e.element)),
+        text => text,
+    };
     let number = |name: &str| attribute(name).parse::<i64>().unwrap_or(0);
     let flag = |name: &str| if attribute(name) == "true" { "True" } else { "False" };
     match operation.name.as_str() {
@@ -190,20 +195,20 @@ pub(super) fn statement(
                 "exch" => "xchg",
                 other => other,
             };
-            let mask = mask.first().map_or("scalar(True, gl.int1)".into(), &in_result);
+            let mask = mask.first().map_or("scalar(True, gl.int1)".into(), typed);
             let (sem, scope) = (ordering(attribute("sem")), scope(attribute("scope")));
             format!(
                 "{} = atomic({}, {}, {}, {mask}, {sem}, {scope})",
                 to[0],
                 literal(kind),
                 in_result(pointers),
-                in_result(value)
+                typed(value)
             )
         }
         "tt.atomic_cas" => {
             let [pointers, expected, value] = operands else { return unknown(operation) };
             let (sem, scope) = (ordering(attribute("sem")), scope(attribute("scope")));
-            let all = [pointers, expected, value].map(in_result).join(", ");
+            let all = [pointers, expected, value].map(typed).join(", ");
             format!("{} = compare_and_swap({all}, {sem}, {scope})", to[0])
         }
         "tt.elementwise_inline_asm" => {

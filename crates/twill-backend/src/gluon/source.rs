@@ -64,7 +64,7 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> String {
     }
     let functions = in_order_prelude(&groups);
     let has_builtin = in_order || functions.contains("@builtin");
-    if has_reduce(kernel) || in_order {
+    if has_reduce(kernel) || functions.contains(" ir.") || functions.contains("(ir.") {
         out.push_str("from triton._C.libtriton import ir\n");
     }
     if has_reduce(kernel) || calls_libdevice || has_builtin {

@@ -7,11 +7,12 @@
 //! async proxy, with no fence and no ordinary load from shared memory in between: a load after the barrier may be what the
 //! store was for, as in a change of layout.
 
+use crate::constants::{Constants, Value};
 use crate::finding::{Finding, Rule};
 use crate::flow::{Analysis, Step, path, solve, visit};
 use crate::program::Program;
 use crate::sass::Instruction;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A store, and whether a barrier has been passed since, on one way or another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -20,12 +21,29 @@ struct Stored {
     after_barrier: bool,
 }
 
-struct Unfenced<'a>(&'a Program);
+struct Unfenced<'a> {
+    program: &'a Program,
+    stores: BTreeSet<usize>,
+}
 
 /// Stores whose address depends on the thread. All threads store a scalar at one place, and the async proxy reads tiles.
-fn stores(instruction: &Instruction) -> bool {
+fn stores(program: &Program) -> BTreeSet<usize> {
+    let code = &program.listing.code;
     let has_address = |operand: &str| operand.starts_with("[R") && !operand.starts_with("[RZ");
-    instruction.is(&["STS", "STSM"]) && has_address(instruction.operand(0))
+    let is_one = |at: &usize| code[*at].is(&["STS", "STSM"]) && has_address(code[*at].operand(0));
+    let mut found: BTreeSet<usize> = (0..code.len()).filter(is_one).collect();
+    if !found.is_empty() {
+        // An address that is known is that of all threads.
+        let constants = Constants::of(program);
+        let mut elsewhere = BTreeSet::new();
+        constants.visit(|known, at| {
+            if found.contains(&at) && constants.address(known, &code[at], code[at].operand(0)) == Value::Unknown {
+                elsewhere.insert(at);
+            }
+        });
+        found = elsewhere;
+    }
+    found
 }
 
 fn loads(instruction: &Instruction) -> bool {
@@ -83,7 +101,7 @@ impl Analysis for Unfenced<'_> {
     }
 
     fn step(&self, state: &mut Self::State, at: usize) {
-        let instruction = &self.0.listing.code[at];
+        let instruction = &self.program.listing.code[at];
         state.retain(|_, stored| match next(*stored, instruction) {
             Some(next) => {
                 *stored = next;
@@ -91,7 +109,7 @@ impl Analysis for Unfenced<'_> {
             }
             None => false,
         });
-        if stores(instruction) {
+        if self.stores.contains(&at) {
             state.insert(at, Stored { before_barrier: true, after_barrier: false });
         }
     }
@@ -100,13 +118,16 @@ impl Analysis for Unfenced<'_> {
 /// Finds what the async proxy reads with no fence since the store.
 pub fn check(program: &Program) -> Vec<Finding> {
     let code = &program.listing.code;
-    if !code.iter().any(reads_async) || !code.iter().any(stores) {
+    if !code.iter().any(reads_async) {
         return Vec::new();
     }
-    let analysis = Unfenced(program);
+    let analysis = Unfenced { program, stores: stores(program) };
+    if analysis.stores.is_empty() {
+        return Vec::new();
+    }
     let states = solve(&analysis, &program.graph);
     let mut found: BTreeMap<usize, usize> = BTreeMap::new();
-    let mut stores: BTreeMap<usize, std::collections::BTreeSet<usize>> = BTreeMap::new();
+    let mut stores: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     visit(&analysis, &program.graph, &states, |state, at| {
         if !reads_async(&code[at]) {
             return;
@@ -117,7 +138,7 @@ pub fn check(program: &Program) -> Vec<Finding> {
         }
     });
     let mut findings = Vec::new();
-    let mut said = std::collections::BTreeSet::new();
+    let mut said = BTreeSet::new();
     for (store, at) in found {
         if !said.insert(at) {
             continue;

@@ -4,7 +4,8 @@ use crate::builder::kernel::KernelBuilder;
 use crate::builder::reader::{LoopScope, Reader};
 use crate::builder::views::is_view;
 use crate::error::Error;
-use crate::ir::Op;
+use crate::in_order::opaque;
+use crate::ir::{Form, Op};
 use crate::ir::Region;
 use crate::ir::{AtomicOp, Elementwise};
 use crate::ir::{Buffer, Memory, Slot};
@@ -93,7 +94,14 @@ impl Reader<'_, '_> {
                 } else if kind_of(operation).ends_with("add") {
                     self.group.act(Op::AtomicAdd { pointers, value, mask });
                 } else {
-                    return Err(self.lowering.unsupported(id, "atomics other than add", "use tl.atomic_add"));
+                    // What memory held before is given a name, and nobody reads it.
+                    let element = self.lowering.element(operands[1]);
+                    let before = self.group.variable("before_unused", &value.shape, element, Form::Any);
+                    let section = at.map_or_else(|| self.group.last(), |(index, _)| index + 1);
+                    self.group.define(before, section);
+                    let operands = [Some(pointers), Some(value), mask].into_iter().flatten().collect();
+                    let operation = Box::new(opaque(operation));
+                    self.group.act(Op::Opaque { operation, operands, results: vec![before] });
                 }
             }
             name => return Err(self.lowering.unsupported(id, format!("`{name}`"), "use tl.store")),

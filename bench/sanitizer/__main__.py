@@ -1,0 +1,207 @@
+"""Twill's kernels under compute-sanitizer: memcheck, racecheck, synccheck, initcheck; stock Triton's beside them.
+
+    python -m bench.sanitizer --programs 4000:4050 --ttir kernels --section docs/reports/trust/sanitizer.json
+
+Needs a Hopper GPU, torch, Triton, and `compute-sanitizer` (CUDA's) on the path. `--programs` are random programs
+(`bench.random_programs`): each pointer is an allocation of its own, so that what is read or written beyond one is found.
+`--ttir` has other people's kernels, with arguments as `bench.differential` makes them up. What is said of stock Triton's kernel
+of the same TTIR with the same arguments, too, is not Twill's. The exit code is 1 if something is said of Twill's alone.
+"""
+
+import argparse
+import collections
+import datetime
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from bench.differential.processes import Worker, each
+from bench.random_programs import __main__ as programs
+from bench.random_programs.generate import program
+from bench.random_programs.sides import compile_all, forms
+
+from .compiling import compile_zoo
+from .reports import Said, read
+
+TOOLS = {
+    "memcheck": ["--destroy-on-device-error", "kernel"],
+    "racecheck": ["--racecheck-report", "analysis"],
+    "synccheck": [],
+    "initcheck": [],
+}
+COMPILE_SECONDS = 120
+FORMS = ("gluon", "multistage")
+
+
+TASKS = {"compile": compile_all, "compile zoo": compile_zoo}
+
+
+def compiled(worker: Worker, row: dict) -> dict:
+    if row["kind"] == "program":
+        return programs.compiled(worker, row)
+    answer = worker.ask({"task": "compile zoo", **row["task"]}, COMPILE_SECONDS)
+    return row | answer
+
+
+def kernels_of(rows: list[dict]) -> list[tuple[str, str, str]]:
+    """Each kernel that there is: its name, its form, and its line for the runner without its number."""
+    found, of_stock = [], set()
+    for row in rows:
+        folder = row["task"]["folder"]
+        made = [name for name, error in row.get("sides", {}).items() if not error]
+        if row["kind"] == "program" and "failed" not in row:
+            for side in ["stock", *made]:
+                found.append((row["name"], side, f"program\t{folder}\t{side}\t-"))
+        elif row["kind"] == "zoo":
+            for name in made:
+                sides = [name] if row["name"] in of_stock else ["stock", name]
+                of_stock.add(row["name"])
+                for side in sides:
+                    found.append((row["name"], side, f"zoo\t{folder / name}\t{side}\t{row['task']['ttir']}"))
+    return found
+
+
+def under(tool: str, numbered: list[tuple[int, str]], folder: Path, end: float, options: argparse.Namespace) -> dict[int, Said]:
+    """What a tool says of kernels, in as many processes as it takes: one that ends early goes on after the kernel it ended with."""
+    said: dict[int, Said] = {}
+    while numbered and time.monotonic() < end:
+        listed = folder / f"{tool}-{numbered[0][0]}.txt"
+        listed.write_text("".join(f"{number}\t{line}\n" for number, line in numbered), encoding="utf-8")
+        command = [options.sanitizer, "--tool", tool, *TOOLS[tool], "--print-limit", "3", "--show-backtrace", "no"]
+        command += [sys.executable, "-m", "bench.sanitizer.runner", str(listed), tool]
+        log = listed.with_suffix(".log")
+        environment = os.environ | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
+        with log.open("w") as file:
+            process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
+            last, moved = "", time.monotonic()
+            while process.poll() is None:
+                time.sleep(1)
+                begun = log.read_text(errors="replace").rpartition("## ")[2].split()[:1]
+                if begun != last:
+                    last, moved = begun, time.monotonic()
+                if time.monotonic() > min(end, moved + options.patience):
+                    os.killpg(process.pid, 9)
+        found = read(log.read_text(errors="replace"))
+        for number in found:
+            if found[number].state == "begins":
+                found[number].state = "does not end" if time.monotonic() < end else "not reached"
+        said |= found
+        reached = max(found, default=numbered[0][0])
+        numbered = [one for one in numbered if one[0] > reached]
+    return said
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", type=programs.seeds_of, default=[], metavar="A:B,C", help="seeds of random programs")
+    parser.add_argument("--ttir", type=Path, metavar="DIR", help="other people's kernels")
+    parser.add_argument("--only", default="", metavar="REGEX", help="only these of them")
+    parser.add_argument("--forms", nargs="*", choices=list(forms(0)), default=list(FORMS), help="forms of Twill's")
+    parser.add_argument("--tools", nargs="*", choices=list(TOOLS), default=list(TOOLS), help="(default: all)")
+    parser.add_argument("--sanitizer", default="compute-sanitizer", metavar="FILE", help="the command")
+    parser.add_argument("--jobs", type=int, default=14, metavar="N", help="processes that compile (default: 14)")
+    parser.add_argument("--runners", type=int, default=3, metavar="N", help="processes for each tool (default: 3)")
+    parser.add_argument("--patience", type=float, default=90, metavar="S", help="seconds for one kernel (default: 90)")
+    parser.add_argument("--compile-seconds", type=float, metavar="S", help="compile no longer")
+    parser.add_argument("--seconds", type=float, default=3600, metavar="S", help="stop after S seconds")
+    parser.add_argument("--folder", type=Path, metavar="DIR", help="keep kernels and what was said there")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all that was said")
+    parser.add_argument("--section", type=Path, metavar="FILE", help="write the table as a section of docs/reports/trust.md")
+    options = parser.parse_args()
+    options.interpreter, options.compile_only = None, False
+    end = time.monotonic() + options.seconds
+    folder = options.folder = (options.folder or Path(tempfile.mkdtemp(prefix="twill-sanitizer-"))).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = []
+    for seed in options.programs:
+        rows.append({"name": f"program {seed}", "kind": "program"} | programs.row_of(program(seed), options))
+    for ttir in sorted(options.ttir.resolve().glob("*.ttir")) if options.ttir else []:
+        if re.search(options.only, ttir.stem):
+            for name in options.forms:
+                task = {"ttir": ttir, "folder": folder / ttir.stem, "forms": [name]}
+                rows.append({"name": ttir.stem, "kind": "zoo", "task": task})
+    made = list(each(rows, compiled, options.jobs, 0, TASKS, options.compile_seconds))
+    kernels = kernels_of(sorted(made, key=lambda row: row["name"]))
+    print(f"-- {len(made)} of {len(rows)} sources compiled, {len(kernels)} kernels", flush=True)
+    numbered = [(number, line) for number, (_, _, line) in enumerate(kernels)]
+    with ThreadPoolExecutor(len(options.tools) * options.runners) as pool:
+        jobs = {
+            (tool, part): pool.submit(under, tool, numbered[part :: options.runners], folder, end, options)
+            for tool in options.tools
+            for part in range(options.runners)
+        }
+        said: dict[str, dict[int, Said]] = collections.defaultdict(dict)
+        for (tool, _), job in jobs.items():
+            said[tool] |= job.result()
+    return told(kernels, said, options)
+
+
+def told(kernels: list, said: dict[str, dict[int, Said]], options: argparse.Namespace) -> int:
+    """Prints and writes what was said; 1 if something was of Twill's kernels alone."""
+    counts: dict[tuple[str, str], collections.Counter] = collections.defaultdict(collections.Counter)
+    of_stock = {
+        (kernels[number][0], tool)
+        for tool, all_said in said.items()
+        for number, one in all_said.items()
+        if kernels[number][1] == "stock" and (one.reports or one.state != "ends")
+    }
+    written, is_wrong = [], False
+    for tool, all_said in said.items():
+        for number, one in sorted(all_said.items()):
+            name, side, _ = kernels[number]
+            group = "stock" if side == "stock" else side
+            verdict = "reported" if one.reports else "silent" if one.state == "ends" else "not run"
+            if verdict == "reported" and side != "stock":
+                verdict = "as stock" if (name, tool) in of_stock else "alone"
+            counts[tool, group][verdict] += 1
+            if verdict not in ("silent",):
+                written.append({"kernel": name, "side": side, "tool": tool, "verdict": verdict, **vars(one)})
+            if verdict == "alone":
+                is_wrong = True
+                print(f"{tool}: {name}, {side}: {one.reports[0][:300]}", flush=True)
+    table = [
+        [tool, side, *(counted[word] for word in ("silent", "alone", "as stock", "reported", "not run"))]
+        for (tool, side), counted in sorted(counts.items())
+    ]
+    for line in table:
+        print(line)
+    if options.json:
+        options.json.write_text(json.dumps({"table": table, "said": written}, indent=1) + "\n", encoding="utf-8")
+    if options.section:
+        section(table, options)
+    return 1 if is_wrong else 0
+
+
+def section(table: list, options: argparse.Namespace) -> None:
+    """Writes the section of docs/reports/trust.md; what was found and how it is explained stands in its file, and is kept."""
+    path = options.section
+    findings = json.loads(path.read_text(encoding="utf-8"))["findings"] if path.exists() else []
+    heads = ["tool", "kernels", "silent", "of Twill's alone", "as of stock Triton's", "of stock Triton's", "not run"]
+    text = (
+        "NVIDIA's compute-sanitizer over random programs (each pointer an allocation of its own, so that what is read beyond one "
+        "is found) and kernels of the zoo (with made-up arguments): memcheck, racecheck, synccheck, initcheck. Stock Triton's "
+        "kernel of the same TTIR runs with the same arguments. `not run`: the kernel's launcher refuses the arguments, the "
+        "time was over, or the tool did not come to an end."
+    )
+    written = {
+        "title": "Kernels under compute-sanitizer",
+        "order": 27,
+        "command": f"python -m bench.sanitizer --programs … --ttir … --section docs/reports/trust/{path.name}",
+        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+        "machine": programs.card(options),
+        "text": [text],
+        "tables": [{"columns": heads, "rows": table}],
+        "findings": findings,
+    }
+    path.write_text(json.dumps(written, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

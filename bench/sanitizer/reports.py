@@ -1,0 +1,37 @@
+"""What compute-sanitizer says, by kernel."""
+
+import re
+from dataclasses import dataclass, field
+
+from .runner import MARK
+
+HEAD = re.compile(r"^========= (?! |COMPUTE-SANITIZER|ERROR SUMMARY|RACECHECK SUMMARY|LEAK SUMMARY)(.*)")
+MORE = re.compile(r"^=========  +(.*)")
+SELF = re.compile(r"Program hit|Target application|No attachable|Error: process|Internal")
+"""What it says of itself, and of calls whose errors the kernel's launcher sees, too."""
+
+
+@dataclass
+class Said:
+    """Of one kernel."""
+
+    state: str = "not reached"
+    """`ends`, `fails …`, `begins` if the process ended with it."""
+    reports: list[str] = field(default_factory=list)
+    other: list[str] = field(default_factory=list)
+
+
+def read(text: str) -> dict[int, Said]:
+    """By the number of the kernel."""
+    found: dict[int, Said] = {}
+    current: Said | None = None
+    for line in text.splitlines():
+        if line.startswith(MARK):
+            number, _, state = line[len(MARK) :].strip().partition(" ")
+            current = found.setdefault(int(number), Said())
+            current.state = state
+        elif current and (head := HEAD.match(line)):
+            (current.other if SELF.search(head[1]) else current.reports).append(head[1])
+        elif current and current.reports and (more := MORE.match(line)) and current.reports[-1].count("|") < 3:
+            current.reports[-1] += f" | {more[1]}"
+    return found
