@@ -41,7 +41,8 @@ def matrix(name: str, element: str = "float16", contents: str = "numbers", **mor
 
 
 def result(name: str, element: str = "float32", count: int = 65536) -> Pointer:
-    return Pointer(name, element, count, "zeros")
+    """What is written, and was something else before."""
+    return Pointer(name, element, count, "numbers")
 
 
 def strided(grid=(2, 2, 1), M=96, N=80, K=96, a_row=256, a_column=1, b_row=256, b_column=1, c_row=256) -> Call:
@@ -107,7 +108,7 @@ def edges() -> list[Edge]:
     weights = Pointer("w", "float16", 4096, "numbers")
     found.append(edge("two pointers to the same memory", "in_place", [matrix("x"), weights, matrix("y", same_as="x")], *tiles))
     found.append(edge("in place, not aligned", "in_place", [matrix("x", aligned=False), weights, matrix("y", same_as="x", aligned=False)], *tiles))
-    counts = result("counts", "int32", 128)
+    counts = Pointer("counts", "int32", 128, "zeros")
     for programs in (1, 2000):
         name = f"atomics of {programs} programs in one place"
         found.append(edge(name, "split_depth", [*both, out, counts], of_rows((programs, 1, 1), 64, 64, 96)))

@@ -332,7 +332,11 @@ impl<'a> ProgramInstance<'a> {
             (name, operands) => {
                 let tiles: Vec<Rc<Tile>> = operands.iter().map(|v| self.get(*v)).collect::<Result<_, _>>()?;
                 let from = operands.first().map_or(element, |v| self.element(*v));
-                let key = if name == "tt.extern_elementwise" { "symbol" } else { "predicate" };
+                let key = match name {
+                    "tt.extern_elementwise" => "symbol",
+                    "tt.clampf" => "propagateNan",
+                    _ => "predicate",
+                };
                 let predicate = word(operation, key);
                 let one = Elementwise { operation: name, predicate, shape: &shape, element, from, arithmetic };
                 apply(one, &tiles)?

@@ -3,6 +3,7 @@
 use crate::builder::reader::{LoopScope, Reader};
 use crate::builder::views::program_axis;
 use crate::error::Error;
+use crate::in_order::keeps_nan;
 use crate::ir::Elementwise;
 use crate::ir::Region;
 use crate::ir::{Expression, ExpressionKind};
@@ -106,23 +107,13 @@ impl Reader<'_, '_> {
                 // A constant operand is printed with 32 bits.
                 let is_unsigned = known.as_ref().is_some_and(Elementwise::is_unsigned);
                 let has_32_bits = || operands.iter().all(|o| self.lowering.element(*o) == Type::Integer(32));
-                let keeps_nan = match operation.attributes.get("propagateNan") {
-                    Some(Attribute::Enumeration(word) | Attribute::Other(word)) => word != "none",
-                    Some(Attribute::Integer { value, .. }) => *value != 0,
-                    _ => false,
-                };
-                let refused = match name {
-                    "tt.clampf" if keeps_nan => {
-                        Some(("a clamp that keeps what is not a number", "leave propagate_nan out"))
-                    }
-                    "tt.mulhiui" if !has_32_bits() => Some(("`tt.mulhiui` of other than 32 bits", "use 32 bits")),
-                    _ => None,
-                };
-                if let Some((what, instead)) = refused {
-                    return Err(self.lowering.unsupported(id, what, instead));
+                if name == "tt.mulhiui" && !has_32_bits() {
+                    return Err(self.lowering.unsupported(id, "`tt.mulhiui` of other than 32 bits", "use 32 bits"));
                 }
-                // Unsigned numbers of other widths and unordered comparisons: by the name that MLIR has for them.
-                let known = known.filter(|_| !is_unsigned || has_32_bits());
+                // Unsigned numbers of other widths, unordered comparisons, bounds of what is not a number: by the name that MLIR
+                // has for them.
+                let is_plain = name != "tt.clampf" || !keeps_nan(operation);
+                let known = known.filter(|_| is_plain && (!is_unsigned || has_32_bits()));
                 let known = known.unwrap_or_else(|| Elementwise::Opaque(Box::new(crate::in_order::opaque(operation))));
                 let mut made = Vec::new();
                 for operand in operands {

@@ -18,7 +18,7 @@ use crate::ir::{
     Buffer, Cursor, Expression, ExpressionKind, Form, Group, Node, Note, Op, Variable, VariableId, WarpProgram,
 };
 pub(crate) use combine::combine_region;
-pub(crate) use operation::{elementwise, opaque};
+pub(crate) use operation::{elementwise, keeps_nan, opaque};
 use std::collections::{BTreeSet, HashMap};
 use twill_graph::GroupId;
 use twill_triton::mlir::{FloatKind, Module, OperationId, Type, ValueId};

@@ -125,7 +125,8 @@ pub(crate) fn elementwise(module: &Module, id: OperationId) -> Option<Elementwis
         "arith.divui" | "arith.remui" | "arith.shrui" | "tt.mulhiui" | "tt.extern_elementwise" => false,
         // Two constants are divided by Python, in another way.
         "arith.divsi" | "arith.remsi" => true,
-        "tt.clampf" | "tt.fp_to_fp" => operation.attributes.iter().all(|(name, _)| HINTS.contains(&name)),
+        "tt.clampf" => !keeps_nan(operation),
+        "tt.fp_to_fp" => operation.attributes.iter().all(|(name, _)| HINTS.contains(&name)),
         "arith.extui" | "arith.uitofp" | "arith.fptoui" => true,
         "arith.cmpi" => !predicate.as_deref().is_some_and(|p| p.starts_with('u')),
         // Numbers with 8 bits have no arithmetic of their own in Python.
@@ -133,6 +134,15 @@ pub(crate) fn elementwise(module: &Module, id: OperationId) -> Option<Elementwis
     };
     let known = Elementwise::of(name, predicate.as_deref()).filter(|_| is_exact);
     known.or_else(|| Some(Elementwise::Opaque(Box::new(opaque(operation)))))
+}
+
+/// Whether `tt.clampf` leaves what is not a number as it is; else that becomes the lower bound.
+pub(crate) fn keeps_nan(operation: &Operation) -> bool {
+    match operation.attributes.get("propagateNan") {
+        Some(Attribute::Enumeration(word) | Attribute::Other(word)) => word != "none",
+        Some(Attribute::Integer { value, .. }) => *value != 0,
+        _ => false,
+    }
 }
 
 /// An operation with its attributes as text.

@@ -124,7 +124,9 @@ impl Elementwise {
             Elementwise::CmpF(predicate) => Some(predicate.name()),
             Elementwise::CmpI(predicate) => Some(predicate.name()),
             Elementwise::Libdevice(symbol) => Some(symbol),
-            Elementwise::Opaque(opaque) => opaque.attribute("predicate").or_else(|| opaque.attribute("symbol")),
+            Elementwise::Opaque(opaque) => {
+                ["predicate", "symbol", "propagateNan"].iter().find_map(|name| opaque.attribute(name))
+            }
             _ => None,
         }
     }

@@ -15,7 +15,7 @@ use twill_triton::mlir::Type;
 pub(crate) struct Elementwise<'a> {
     /// Such as `arith.addf`.
     pub operation: &'a str,
-    /// The predicate of a comparison; the symbol of `tt.extern_elementwise`.
+    /// The predicate of a comparison; the symbol of `tt.extern_elementwise`; what `tt.clampf` does with what is not a number.
     pub predicate: Option<&'a str>,
     /// Extents of the result.
     pub shape: &'a [usize],
@@ -89,6 +89,10 @@ impl Elementwise<'_> {
             [a, b, c, ..] => {
                 let of: fn(f64, f64, f64) -> f64 = match self.operation {
                     "math.fma" => f64::mul_add,
+                    // What is not a number is kept, or becomes the lower bound.
+                    "tt.clampf" if self.predicate == Some("all") => |x, low, high| {
+                        if x.is_nan() { x } else { x.max(low).min(high) }
+                    },
                     "tt.clampf" => |x, low, high| x.max(low).min(high),
                     _ => return Err(self.unknown()),
                 };
