@@ -30,7 +30,7 @@ def read(text: str) -> dict[int, Said]:
             number, _, state = line[len(MARK) :].strip().partition(" ")
             current = found.setdefault(int(number), Said())
             current.state = state
-        elif current and (head := HEAD.match(line)):
+        elif current and (head := HEAD.match(line)) and head[1].strip():
             (current.other if SELF.search(head[1]) else current.reports).append(head[1])
         elif current and current.reports and (more := MORE.match(line)) and current.reports[-1].count("|") < 3:
             current.reports[-1] += f" | {more[1]}"
