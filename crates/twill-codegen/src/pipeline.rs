@@ -7,7 +7,7 @@
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::source::ScheduledLoop;
 use crate::error::Error;
-use crate::ir::WarpProgram;
+use crate::ir::{Node, WarpProgram};
 use crate::options::{Options, SmemFallback};
 use crate::passes::{
     allot_registers, assign_buffers, complete_carried, consumers, epilogue, epilogue_barriers, fence_reads, finish,
@@ -114,6 +114,20 @@ fn without_shared_barriers(options: &Options) -> Options {
     Options { shared_barriers: false, ..options.clone() }
 }
 
+/// Whether groups do few iterations in pipelines of fewer stages. Those start loads in another order than the schedule, which other
+/// groups may not allow for.
+fn has_shorter_pipelines(program: &WarpProgram) -> bool {
+    fn is_in(nodes: &[Node]) -> bool {
+        let is = |node: &Node| matches!(node, Node::TripSwitch { fewer, .. } if !fewer.is_empty());
+        nodes.iter().any(|node| is(node) || node.blocks().into_iter().any(|block| is_in(block)))
+    }
+    program.groups.iter().any(|group| is_in(&group.body))
+}
+
+fn without_shorter_pipelines(options: &Options) -> Options {
+    Options { shorter_pipelines: false, ..options.clone() }
+}
+
 fn without_pingpong(options: &Options) -> Options {
     Options { pingpong: false, ..options.clone() }
 }
@@ -126,7 +140,7 @@ fn lower_with_fallbacks(
 ) -> Result<WarpProgram, Error> {
     let mut error = None;
     for fallback in SmemFallback::all(options) {
-        match run_passes(kernel, loops, options, fallback, after) {
+        match lower_few_trips(kernel, loops, options, fallback, after) {
             Err(too_large @ Error::SharedMemory { .. }) => error = error.or(Some(too_large)),
             // With fewer slots than the schedule counts on, groups may deadlock.
             Ok(program) if fallback.fewer_slots > 0 && check(program.clone()).is_err() => {}
@@ -134,6 +148,25 @@ fn lower_with_fallbacks(
         }
     }
     Err(error.unwrap_or(Error::SharedMemory { needed: 0, available: options.shared_bytes }))
+}
+
+/// With shorter pipelines where they are proved, so that all else is as it would be without.
+fn lower_few_trips(
+    kernel: &Kernel,
+    loops: &[ScheduledLoop<'_>],
+    options: &Options,
+    fallback: SmemFallback,
+    after: &mut dyn FnMut(&Pass, &WarpProgram),
+) -> Result<WarpProgram, Error> {
+    let lowered = run_passes(kernel, loops, options, fallback, after);
+    let is_refused = match &lowered {
+        Ok(program) => has_shorter_pipelines(program) && check(program.clone()).is_err(),
+        Err(error) => !matches!(error, Error::SharedMemory { .. }),
+    };
+    if options.shorter_pipelines && is_refused {
+        return run_passes(kernel, loops, &without_shorter_pipelines(options), fallback, after);
+    }
+    lowered
 }
 
 fn run_passes(
