@@ -5,7 +5,7 @@
 //! With `S` the group's last stage: windows `0 … S−1` are the prologue, window `k` of
 //! `S … T−1` is the loop with variable `i = k`, windows `T … T+S−1` are the epilogue. For a trip
 //! count `T < S` the loop does not run; the prologue does iteration `k − s` only if `k − s < T`,
-//! and the epilogue's windows are only those from `S` on.
+//! and the epilogue's windows are only those from `S` on; or a shorter pipeline runs.
 
 use crate::passes::steps::events::{EventKind, Events, RelativeStep};
 use crate::passes::steps::order::{precedences, ranks};

@@ -6,6 +6,9 @@
 //! that there are.
 //!
 //! The last stages become one: there, an iteration's events follow each other in the order of the schedule.
+//!
+//! Groups that compute keep code for each trip count: MMAs that run from one iteration to the next would be waited for, and in machine
+//! code the loop with MMAs would no longer be the one of the steady state.
 
 use crate::passes::steps::build::StepBuilder;
 use crate::passes::steps::order::Precedence;
