@@ -24,6 +24,9 @@ pub struct Options {
     pub operands_in_registers: bool,
     /// Groups alternate on the tensor core where the schedule orders their MMAs (ping-pong), unless they would deadlock.
     pub pingpong: bool,
+    /// Groups that load in many stages do few iterations in pipelines of fewer, instead of in code for each trip count, unless they
+    /// would deadlock.
+    pub shorter_pipelines: bool,
     /// Two CTAs with neighbouring tiles form a cluster, and load by TMA multicast what both read.
     pub cluster: bool,
     /// Persistent CTAs begin their tiles together.

@@ -70,15 +70,14 @@ pub fn lower_observed(
 ) -> Result<WarpProgram, Error> {
     // Loops may have buffers in common, each with others beside them.
     if let ([_], true) = (loops, options.shared_barriers)
-        && let Ok(program) = lower_with_fallbacks(kernel, loops, options, after)
-        && check(program.clone()).is_ok()
+        && let Ok(checked) = lower_with_fallbacks(kernel, loops, options, after).and_then(Lowered::check)
     {
-        return Ok(program);
+        return Ok(checked.into_inner());
     }
     let options = &without_shared_barriers(options);
-    let program = lower_with_fallbacks(kernel, loops, options, after)?;
+    let program = lower_with_fallbacks(kernel, loops, options, after)?.into_program();
     if has_pingpong(&program) && matches!(check(program.clone()), Err(Error::Protocol { .. })) {
-        return lower_with_fallbacks(kernel, loops, &without_pingpong(options), after);
+        return Ok(lower_with_fallbacks(kernel, loops, &without_pingpong(options), after)?.into_program());
     }
     Ok(program)
 }
@@ -91,16 +90,46 @@ pub fn lower_checked(kernel: &Kernel, loops: &[ScheduledLoop<'_>], options: &Opt
     let lower = |options: &Options| lower_with_fallbacks(kernel, loops, options, &mut |_, _| {});
     // Loads that share barriers start together: not all rings, and not all orders of iterations, allow for that.
     if let ([_], true) = (loops, options.shared_barriers)
-        && let Ok(checked) = lower(options).and_then(check)
+        && let Ok(checked) = lower(options).and_then(Lowered::check)
     {
         return Ok(checked);
     }
     let options = &without_shared_barriers(options);
-    let program = lower(options)?;
-    let has_pingpong = has_pingpong(&program);
-    match check(program) {
-        Err(Error::Protocol { .. }) if has_pingpong => check(lower(&without_pingpong(options))?),
+    let lowered = lower(options)?;
+    let has_pingpong = has_pingpong(lowered.program());
+    match lowered.check() {
+        Err(Error::Protocol { .. }) if has_pingpong => lower(&without_pingpong(options))?.check(),
         checked => checked,
+    }
+}
+
+/// A program, with its proof where it took one to choose it.
+#[allow(clippy::large_enum_variant, reason = "there is one of them at a time")]
+enum Lowered {
+    Open(WarpProgram),
+    Proved(Checked),
+}
+
+impl Lowered {
+    fn program(&self) -> &WarpProgram {
+        match self {
+            Lowered::Open(program) => program,
+            Lowered::Proved(checked) => checked,
+        }
+    }
+
+    fn into_program(self) -> WarpProgram {
+        match self {
+            Lowered::Open(program) => program,
+            Lowered::Proved(checked) => checked.into_inner(),
+        }
+    }
+
+    fn check(self) -> Result<Checked, Error> {
+        match self {
+            Lowered::Open(program) => check(program),
+            Lowered::Proved(checked) => Ok(checked),
+        }
     }
 }
 
@@ -114,6 +143,10 @@ fn without_shared_barriers(options: &Options) -> Options {
     Options { shared_barriers: false, ..options.clone() }
 }
 
+fn without_shorter_pipelines(options: &Options) -> Options {
+    Options { shorter_pipelines: false, ..options.clone() }
+}
+
 fn without_pingpong(options: &Options) -> Options {
     Options { pingpong: false, ..options.clone() }
 }
@@ -123,27 +156,44 @@ fn lower_with_fallbacks(
     loops: &[ScheduledLoop<'_>],
     options: &Options,
     after: &mut dyn FnMut(&Pass, &WarpProgram),
-) -> Result<WarpProgram, Error> {
+) -> Result<Lowered, Error> {
     let mut error = None;
     for fallback in SmemFallback::all(options) {
-        match run_passes(kernel, loops, options, fallback, after) {
+        match lower_few_trips(kernel, loops, options, fallback, after) {
             Err(too_large @ Error::SharedMemory { .. }) => error = error.or(Some(too_large)),
             // With fewer slots than the schedule counts on, groups may deadlock.
-            Ok(program) if fallback.fewer_slots > 0 && check(program.clone()).is_err() => {}
+            Ok(Lowered::Open(program)) if fallback.fewer_slots > 0 && check(program.clone()).is_err() => {}
             other => return other,
         }
     }
     Err(error.unwrap_or(Error::SharedMemory { needed: 0, available: options.shared_bytes }))
 }
 
-fn run_passes(
+/// With shorter pipelines for few trips where they are proved; all else is as it would be without. They start loads in another
+/// order than the schedule, which other groups may not allow for.
+fn lower_few_trips(
     kernel: &Kernel,
     loops: &[ScheduledLoop<'_>],
     options: &Options,
     fallback: SmemFallback,
     after: &mut dyn FnMut(&Pass, &WarpProgram),
+) -> Result<Lowered, Error> {
+    let builder = KernelBuilder::new(kernel, loops, options, fallback)?;
+    let has_shorter = builder.loops.iter().any(|one| one.program.warps.iter().any(|warp| warp.shorter.is_some()));
+    if !has_shorter {
+        return run_passes(builder, after).map(Lowered::Open);
+    }
+    if let Ok(checked) = run_passes(builder, after).and_then(check) {
+        return Ok(Lowered::Proved(checked));
+    }
+    let options = without_shorter_pipelines(options);
+    run_passes(KernelBuilder::new(kernel, loops, &options, fallback)?, after).map(Lowered::Open)
+}
+
+fn run_passes(
+    mut builder: KernelBuilder<'_>,
+    after: &mut dyn FnMut(&Pass, &WarpProgram),
 ) -> Result<WarpProgram, Error> {
-    let mut builder = KernelBuilder::new(kernel, loops, options, fallback)?;
     for pass in PASSES {
         (pass.run)(&mut builder)?;
         debug_assert_eq!(well_formed(&builder.program), Ok(()), "after {}", pass.name);

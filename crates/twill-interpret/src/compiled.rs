@@ -139,6 +139,7 @@ impl Compiled {
             mma_batches: way.mma_batches,
             early_reads: way.mma_batches,
             shared_barriers: true,
+            shorter_pipelines: true,
             whole_tiles: true,
             operands_in_registers: way.pingpong,
             cluster: false,

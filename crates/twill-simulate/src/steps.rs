@@ -108,12 +108,14 @@ impl Writer<'_> {
                         self.nodes(body);
                     }
                 }
-                Node::TripSwitch { index, at_least, then, exactly } => {
+                Node::TripSwitch { index, at_least, then, exactly, fewer } => {
                     let trips = self.trips(*index);
                     if trips >= *at_least {
                         self.nodes(then);
                     } else if let Some((_, body)) = exactly.iter().find(|(count, _)| *count == trips) {
                         self.nodes(body);
+                    } else {
+                        self.nodes(fewer);
                     }
                 }
                 // An early return: programs that do not take it are what is asked about.

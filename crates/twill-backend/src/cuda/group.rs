@@ -167,7 +167,7 @@ impl<'a> Printer<'a> {
                     self.nodes(depth + 1, body)?;
                     self.line(depth, "}", "");
                 }
-                Node::TripSwitch { index, at_least, then, exactly } => {
+                Node::TripSwitch { index, at_least, then, exactly, fewer } => {
                     let trips = self.trips(*index);
                     let has_loop = then.iter().any(|n| matches!(n, Node::PipelinedLoop { .. }));
                     let comment = if has_loop { "prologue, steady state, epilogue" } else { "" };
@@ -176,6 +176,10 @@ impl<'a> Printer<'a> {
                     for (trip, nodes) in exactly {
                         self.line(depth, &format!("}} else if ({trips} == {trip}) {{"), "fewer trips than stages");
                         self.nodes(depth + 1, nodes)?;
+                    }
+                    if !fewer.is_empty() {
+                        self.line(depth, "} else {", "fewer trips than stages");
+                        self.nodes(depth + 1, fewer)?;
                     }
                     self.line(depth, "}", "");
                 }

@@ -180,9 +180,9 @@ impl<'a> Printer<'a> {
                     self.is_short_of_registers = false;
                     self.put_ahead(depth, start);
                 }
-                Node::TripSwitch { index, at_least, then, exactly } => {
+                Node::TripSwitch { index, at_least, then, exactly, fewer } => {
                     let trips = self.trips(*index);
-                    if let Some((code, note)) = tensor_memory::choice(&self.names, &trips, *at_least, then, exactly) {
+                    if let Some((code, note)) = tensor_memory::choice(&self.names, &trips, node) {
                         self.line(depth, &code, &Self::comment(note));
                         continue;
                     }
@@ -190,10 +190,13 @@ impl<'a> Printer<'a> {
                     let comment = if has_loop { "prologue, steady state, epilogue" } else { "" };
                     self.line(depth, &format!("if {trips} >= {at_least}:"), comment);
                     self.block(depth + 1, then);
-                    for (k, (trip, nodes)) in exactly.iter().enumerate() {
-                        let _ = k;
+                    for (trip, nodes) in exactly {
                         self.line(depth, &format!("if {trips} == {trip}:"), "fewer trips than stages");
                         self.block(depth + 1, nodes);
+                    }
+                    if !fewer.is_empty() {
+                        self.line(depth, &format!("if {trips} < {at_least}:"), "fewer trips than stages");
+                        self.block(depth + 1, fewer);
                     }
                 }
                 Node::For { variable, lower, upper, step, body } => {

@@ -131,15 +131,11 @@ pub(super) fn store(names: &Names<'_>, value: &Expression, to: &Slot) -> String 
 
 /// A tile that is loaded if there are enough trips, and otherwise stays what it is: without a branch, since loading what
 /// nobody has written does no harm.
-pub(super) fn choice<'n>(
-    names: &Names<'_>,
-    trips: &str,
-    at_least: u32,
-    then: &'n [Node],
-    exactly: &[(u32, Vec<Node>)],
-) -> Option<(String, &'n Note)> {
-    let [Node::Op(Op::Let { to, value }, note)] = then else { return None };
-    let is_load = matches!(value.kind, ExpressionKind::FromTensor(_)) && exactly.is_empty();
+pub(super) fn choice<'n>(names: &Names<'_>, trips: &str, switch: &'n Node) -> Option<(String, &'n Note)> {
+    let Node::TripSwitch { at_least, then, exactly, fewer, .. } = switch else { return None };
+    let [Node::Op(Op::Let { to, value }, note)] = then.as_slice() else { return None };
+    let is_alone = exactly.is_empty() && fewer.is_empty();
+    let is_load = matches!(value.kind, ExpressionKind::FromTensor(_)) && is_alone;
     let layout = names.layouts[to.index()].as_ref().filter(|_| is_load)?;
     let name = names.variable(*to);
     Some((format!("{name} = gl.where({trips} >= {at_least}, {}, {name})", names.tile(value, layout)), note))

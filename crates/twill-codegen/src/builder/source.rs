@@ -72,6 +72,7 @@ impl<'a> LoopFacts<'a> {
             ring_depth: options.ring_depth,
             // Half a multicast tile arrives in each CTA.
             shared_barriers: options.shared_barriers && !options.cluster,
+            shorter_pipelines: options.shorter_pipelines,
         };
         let mut facts = LoopFacts {
             parts,

@@ -31,6 +31,8 @@ pub enum Node {
         then: Vec<Node>,
         /// For exactly N trips, fewer than `at_least`.
         exactly: Vec<(u32, Vec<Node>)>,
+        /// For any number of trips below `at_least`.
+        fewer: Vec<Node>,
     },
     /// `for variable in lower..upper` in steps: any other loop (`scf.for`). What it carries are variables.
     For {
@@ -73,8 +75,8 @@ impl Node {
         match self {
             Node::Op(..) | Node::Return => Vec::new(),
             Node::PipelinedLoop { body, .. } | Node::For { body, .. } => vec![body],
-            Node::TripSwitch { then, exactly, .. } => {
-                std::iter::once(then).chain(exactly.iter().map(|(_, nodes)| nodes)).collect()
+            Node::TripSwitch { then, exactly, fewer, .. } => {
+                std::iter::once(then).chain(exactly.iter().map(|(_, nodes)| nodes)).chain([fewer]).collect()
             }
             Node::While { before, body, .. } => vec![before, body],
             Node::If { then, otherwise, .. } => vec![then, otherwise],
@@ -86,8 +88,8 @@ impl Node {
         match self {
             Node::Op(..) | Node::Return => Vec::new(),
             Node::PipelinedLoop { body, .. } | Node::For { body, .. } => vec![body],
-            Node::TripSwitch { then, exactly, .. } => {
-                std::iter::once(then).chain(exactly.iter_mut().map(|(_, nodes)| nodes)).collect()
+            Node::TripSwitch { then, exactly, fewer, .. } => {
+                std::iter::once(then).chain(exactly.iter_mut().map(|(_, nodes)| nodes)).chain([fewer]).collect()
             }
             Node::While { before, body, .. } => vec![before, body],
             Node::If { then, otherwise, .. } => vec![then, otherwise],

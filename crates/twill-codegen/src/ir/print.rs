@@ -217,10 +217,13 @@ impl Text<'_> {
                 Node::PipelinedLoop { index, first, body } => {
                     block(f, &format!("pipelined_loop {index} from {first}"), body, "")?;
                 }
-                Node::TripSwitch { index, at_least, then, exactly } => {
+                Node::TripSwitch { index, at_least, then, exactly, fewer } => {
                     block(f, &format!("trip_switch {index} at_least {at_least}"), then, "")?;
                     for (trips, nodes) in exactly {
                         block(f, &format!(" exactly {trips}"), nodes, "")?;
+                    }
+                    if !fewer.is_empty() {
+                        block(f, " fewer", fewer, "")?;
                     }
                 }
                 Node::For { variable, lower, upper, step, body } => {

@@ -110,13 +110,17 @@ impl Translation<'_> {
                 let trips = LoopId(narrow(*index));
                 all.push(checked::Node::Loop { trips, first: *first, body: self.nodes(body)? });
             }
-            Node::TripSwitch { index, at_least, then, exactly } => {
+            Node::TripSwitch { index, at_least, then, exactly, fewer } => {
                 let trips = LoopId(narrow(*index));
                 let then = self.nodes(then)?;
                 all.push(checked::Node::When { trips, at_least: *at_least, at_most: None, body: then });
                 for (trip, body) in exactly {
                     let body = self.nodes(body)?;
                     all.push(checked::Node::When { trips, at_least: *trip, at_most: Some(*trip), body });
+                }
+                if let (Some(at_most), false) = (at_least.checked_sub(1), fewer.is_empty()) {
+                    let body = self.nodes(fewer)?;
+                    all.push(checked::Node::When { trips, at_least: 0, at_most: Some(at_most), body });
                 }
             }
             // As often in all groups, and as often as it may be: as for tiles. One in another is a longer run.

@@ -89,7 +89,7 @@ impl Walk<'_> {
                     }
                 }
             }
-            Node::TripSwitch { index, at_least, then, exactly } => {
+            Node::TripSwitch { index, at_least, then, exactly, fewer } => {
                 let trips = self.trips(*index)?;
                 if trips >= i64::from(*at_least) {
                     return self.nodes(then);
@@ -97,6 +97,7 @@ impl Walk<'_> {
                 if let Some((_, nodes)) = exactly.iter().find(|(n, _)| i64::from(*n) == trips) {
                     return self.nodes(nodes);
                 }
+                return self.nodes(fewer);
             }
             Node::If { condition, then, otherwise } => {
                 self.reads([condition])?;

@@ -84,6 +84,7 @@ impl Scheduled {
             mma_batches: false,
             early_reads: false,
             shared_barriers: false,
+            shorter_pipelines: true,
             whole_tiles: true,
             operands_in_registers: pingpong,
             pingpong,

@@ -82,6 +82,7 @@ pub(crate) fn options(
         pingpong: requested
             .pingpong
             .unwrap_or(!grows || (requested.language == Language::Cuda && are_bound_by_mmas(loops, schedules))),
+        shorter_pipelines: true,
         cluster: requested.cluster > 1,
         wave_sync: requested.wave_sync,
         // In CUDA C++ there is none yet: threads multiply by mma.sync.

@@ -113,16 +113,12 @@ impl<'p> ProgramCounter<'p> {
                         continue;
                     }
                 }
-                Node::TripSwitch { index, at_least, then, exactly } => {
+                Node::TripSwitch { index, at_least, then, exactly, fewer } => {
                     let count = values.trips(*index)?;
-                    let branch = match count >= i64::from(*at_least) {
-                        true => Some(then),
-                        false => exactly.iter().find(|(n, _)| i64::from(*n) == count).map(|(_, nodes)| nodes),
-                    };
-                    if let Some(nodes) = branch {
-                        self.enter(nodes, Around::Nothing);
-                        continue;
-                    }
+                    let own = || exactly.iter().find(|(n, _)| i64::from(*n) == count).map(|(_, nodes)| nodes);
+                    let branch = if count >= i64::from(*at_least) { then } else { own().unwrap_or(fewer) };
+                    self.enter(branch, Around::Nothing);
+                    continue;
                 }
                 Node::For { variable, lower, upper, step, body } => {
                     let mut number = |e| values.value(e, iteration);

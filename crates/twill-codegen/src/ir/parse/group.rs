@@ -114,7 +114,8 @@ impl Reader<'_> {
                 while self.accept_word("exactly") {
                     exactly.push((self.number()?, self.block()?));
                 }
-                Node::TripSwitch { index, at_least, then, exactly }
+                let fewer = if self.accept_word("fewer") { self.block()? } else { Vec::new() };
+                Node::TripSwitch { index, at_least, then, exactly, fewer }
             }
             "for" => {
                 self.word()?;

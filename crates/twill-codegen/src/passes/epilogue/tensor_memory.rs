@@ -215,7 +215,9 @@ impl Reader<'_, '_> {
             self.trip_count(index)?;
             let value = self.value(parts.initial[k], region, producer.program, None)?;
             self.group.place(index + 1, Node::Op(Op::Let { to, value }, Note::default()));
-            self.group.place(index + 1, Node::TripSwitch { index, at_least: 1, then: vec![load], exactly: Vec::new() });
+            let switch =
+                Node::TripSwitch { index, at_least: 1, then: vec![load], exactly: Vec::new(), fewer: Vec::new() };
+            self.group.place(index + 1, switch);
         }
         Ok(self.group.read(to))
     }

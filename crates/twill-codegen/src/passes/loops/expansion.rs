@@ -132,6 +132,10 @@ impl Walk<'_, '_> {
             other => other,
         });
         self.blocks(&steps.epilogue);
+        if let Some(shorter) = &steps.shorter {
+            self.latest = before;
+            return self.all(shorter);
+        }
         for trips in 1..first {
             self.latest = before.clone();
             self.trips = Some(trips);

@@ -11,11 +11,18 @@ use twill_graph::OpId;
 impl LoopBuilder<'_, '_> {
     pub(super) fn nodes(&mut self, warp: &GroupSteps) -> Result<Vec<Node>, Error> {
         let out = std::mem::take(&mut self.reader.group.out);
-        let first = i64::from(warp.first);
         // All branches go on with the same slots and phases.
         for buffer in buffers(warp) {
             self.begin_ring(buffer);
         }
+        let nodes = self.pipeline(warp)?;
+        self.reader.group.out = out;
+        Ok(nodes)
+    }
+
+    /// A pipeline, and what is done for fewer trips than it has stages.
+    fn pipeline(&mut self, warp: &GroupSteps) -> Result<Vec<Node>, Error> {
+        let first = i64::from(warp.first);
         let before = self.state();
         self.blocks(&warp.prologue)?;
         self.begin_recurrences(warp)?;
@@ -92,21 +99,30 @@ impl LoopBuilder<'_, '_> {
         self.wgmma_wait_all();
         nodes.append(&mut self.reader.group.out);
         if warp.first > 0 {
-            let mut exactly = Vec::new();
-            for trips in 1..warp.first {
-                self.restore(before.clone());
-                self.trips = Some(i64::from(trips));
-                self.blocks(&warp.prologue)?;
-                self.blocks(&warp.epilogue)?;
-                self.end_recurrences(Iteration::Absolute(i64::from(trips)))?;
-                self.wgmma_wait_all();
-                exactly.push((trips, std::mem::take(&mut self.reader.group.out)));
+            let (mut exactly, mut fewer) = (Vec::new(), Vec::new());
+            if let Some(shorter) = &warp.shorter {
+                self.restore(before);
+                fewer = self.pipeline(shorter)?;
+            } else {
+                for trips in 1..warp.first {
+                    self.restore(before.clone());
+                    exactly.push((trips, self.few_trips(warp, i64::from(trips))?));
+                }
             }
-            self.trips = None;
-            nodes = vec![Node::TripSwitch { index: self.index, at_least: warp.first, then: nodes, exactly }];
+            nodes = vec![Node::TripSwitch { index: self.index, at_least: warp.first, then: nodes, exactly, fewer }];
         }
-        self.reader.group.out = out;
         Ok(nodes)
+    }
+
+    /// What is done for exactly N trips, fewer than there are stages.
+    fn few_trips(&mut self, warp: &GroupSteps, trips: i64) -> Result<Vec<Node>, Error> {
+        self.trips = Some(trips);
+        self.blocks(&warp.prologue)?;
+        self.blocks(&warp.epilogue)?;
+        self.end_recurrences(Iteration::Absolute(trips))?;
+        self.wgmma_wait_all();
+        self.trips = None;
+        Ok(std::mem::take(&mut self.reader.group.out))
     }
 
     /// The body of a loop: what an iteration does that finds everything as the one before has left it.

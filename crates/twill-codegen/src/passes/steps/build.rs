@@ -5,7 +5,7 @@
 //! With `S` the group's last stage: windows `0 … S−1` are the prologue, window `k` of
 //! `S … T−1` is the loop with variable `i = k`, windows `T … T+S−1` are the epilogue. For a trip
 //! count `T < S` the loop does not run; the prologue does iteration `k − s` only if `k − s < T`,
-//! and the epilogue's windows are only those from `S` on.
+//! and the epilogue's windows are only those from `S` on; or a shorter pipeline runs.
 
 use crate::passes::steps::events::{EventKind, Events, RelativeStep};
 use crate::passes::steps::order::{precedences, ranks};
@@ -16,7 +16,7 @@ use crate::passes::steps::shared_barriers::SharedBarriers;
 use std::collections::{HashMap, HashSet};
 use twill_check::Verified;
 use twill_graph::saturate;
-use twill_graph::{GroupId, OpId, Problem, Schedule};
+use twill_graph::{GroupId, GroupRole, OpId, Problem, Schedule, WarpGroup};
 
 impl LoopProgram {
     /// The warp programs of a schedule, which must have been verified against `problem`.
@@ -52,14 +52,21 @@ impl LoopProgram {
                 Err(_) => break (all, Vec::new()),
             }
         };
-        let warps =
-            schedule.groups.iter().map(|g| StepBuilder::new(&scheduled, &all, &ranks, g.id).program()).collect();
+        let precedences = precedences(&scheduled, &all);
+        let warp = |g: &WarpGroup| {
+            let builder = StepBuilder::new(&scheduled, &all, &ranks, g.id);
+            let is_shortened = g.role == GroupRole::VariableLatency
+                && scheduled.code.is_some_and(|reordering| reordering.shorter_pipelines);
+            if is_shortened { builder.with_shorter(&precedences) } else { builder.program() }
+        };
+        let warps = schedule.groups.iter().map(warp).collect();
         LoopProgram { buffers: all.planned.into_iter().map(|p| p.buffer).collect(), warps }
     }
 }
 
 /// An event in its group's order.
 struct Placed {
+    number: usize,
     kind: EventKind,
     steps: Vec<(RelativeStep, Needed)>,
     /// Windows after the group's first.
@@ -67,7 +74,7 @@ struct Placed {
 }
 
 /// One group's program in the making.
-struct StepBuilder<'a> {
+pub(super) struct StepBuilder<'a> {
     scheduled: &'a ScheduledGraph<'a>,
     all: &'a Events,
     group: GroupId,
@@ -92,14 +99,31 @@ impl<'a> StepBuilder<'a> {
         let Places { order, windows } = Places::new(scheduled, all, ranks, group);
         let window = |k: usize| windows.get(&k).copied().unwrap_or(0);
         let first = order.iter().map(|&k| window(k)).min().unwrap_or(0);
-        let stage = |k: usize| window(k) - first;
+        let order = order.iter().map(|&k| (k, window(k) - first)).collect();
+        StepBuilder::of(scheduled, all, group, order)
+    }
+
+    /// That of a group's events in this order, with their stages.
+    fn of(
+        scheduled: &'a ScheduledGraph<'a>,
+        all: &'a Events,
+        group: GroupId,
+        order: Vec<(usize, i64)>,
+    ) -> StepBuilder<'a> {
         let waits: Vec<(i64, &[RelativeStep])> =
-            order.iter().map(|&k| (stage(k), all.events[k].steps.as_slice())).collect();
+            order.iter().map(|&(k, stage)| (stage, all.events[k].steps.as_slice())).collect();
         let needed = needed_waits(&waits);
-        let placed = |(&k, needed): (&usize, Vec<Needed>)| Placed {
-            kind: all.events[k].kind,
-            steps: all.events[k].steps.iter().cloned().zip(needed).filter(|(_, n)| *n != Needed::Nowhere).collect(),
-            stage: stage(k),
+        let placed = |(&(number, stage), needed): (&(usize, i64), Vec<Needed>)| Placed {
+            number,
+            kind: all.events[number].kind,
+            steps: all.events[number]
+                .steps
+                .iter()
+                .cloned()
+                .zip(needed)
+                .filter(|(_, n)| *n != Needed::Nowhere)
+                .collect(),
+            stage,
         };
         let events: Vec<Placed> = order.iter().zip(needed).map(placed).collect();
         let issued = events
@@ -114,7 +138,17 @@ impl<'a> StepBuilder<'a> {
         StepBuilder { scheduled, all, group, events, issued, stages }
     }
 
-    fn program(&self) -> GroupSteps {
+    /// The group's events with their stages, in the order of the steady state.
+    pub(super) fn stages_of_events(&self) -> Vec<(usize, i64)> {
+        self.events.iter().map(|event| (event.number, event.stage)).collect()
+    }
+
+    /// The same group's in another order, with other stages.
+    pub(super) fn reordered(&self, order: Vec<(usize, i64)>) -> StepBuilder<'a> {
+        StepBuilder::of(self.scheduled, self.all, self.group, order)
+    }
+
+    pub(super) fn program(&self) -> GroupSteps {
         let mut prologue = Vec::new();
         for window in 0..self.stages {
             for (k, event) in self.events.iter().enumerate().filter(|(_, e)| e.stage <= window) {
@@ -131,7 +165,7 @@ impl<'a> StepBuilder<'a> {
             }
         }
         let first = saturate::<u32>(self.stages);
-        GroupSteps { group: self.group, first, prologue, steady, epilogue }
+        GroupSteps { group: self.group, first, prologue, steady, epilogue, shorter: None }
     }
 
     /// The steps of an event in a window.

@@ -12,6 +12,7 @@ pub mod pseudocode;
 pub(crate) mod replay;
 pub(crate) mod scheduled_graph;
 pub(crate) mod shared_barriers;
+mod shorter;
 mod storage;
 #[cfg(test)]
 mod tests;

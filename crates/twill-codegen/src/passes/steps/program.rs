@@ -124,6 +124,9 @@ pub enum BufferKind {
 /// for i in first..trip_count: steady
 /// epilogue
 /// ```
+///
+/// With fewer iterations than `first`, only blocks of the prologue and the epilogue are done, each under its condition; or
+/// `shorter`, where there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupSteps {
     /// The group.
@@ -136,6 +139,8 @@ pub struct GroupSteps {
     pub steady: Vec<Step>,
     /// Steps after the loop; iterations are counted from the trip count.
     pub epilogue: Vec<Block>,
+    /// The same with fewer stages, for fewer iterations than `first`.
+    pub shorter: Option<Box<GroupSteps>>,
 }
 
 /// Steps that are done if there are enough iterations.

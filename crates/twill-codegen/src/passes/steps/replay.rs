@@ -15,6 +15,9 @@ type Instance = (OpId, i64);
 
 /// The steps of a group, with numbers for iterations.
 pub(crate) fn flatten(warp: &GroupSteps, trip_count: i64) -> Vec<(Step, i64)> {
+    if let Some(shorter) = warp.shorter.as_ref().filter(|_| trip_count < i64::from(warp.first)) {
+        return flatten(shorter, trip_count);
+    }
     let mut steps = Vec::new();
     let blocks = |steps: &mut Vec<(Step, i64)>, blocks: &[crate::passes::steps::program::Block]| {
         for block in blocks.iter().filter(|b| trip_count > i64::from(b.trip_count_above)) {

@@ -26,6 +26,8 @@ pub(crate) struct ReorderingOptions {
     pub ring_depth: u32,
     /// Loads may share barriers.
     pub shared_barriers: bool,
+    /// Groups that load may have shorter pipelines for few iterations.
+    pub shorter_pipelines: bool,
 }
 
 impl<'a> ScheduledGraph<'a> {

@@ -7,6 +7,7 @@ use serde_json::json;
 use twill_check::{Verified, verify};
 use twill_graph::{Problem, Schedule};
 
+mod few_iterations;
 mod random_loops;
 
 /// A small generator of pseudo-random numbers (splitmix64).
