@@ -23,7 +23,7 @@ SUITES = {
         "-p",
         "twill-driver",
         "--test",
-        "together",
+        "shared_cache",
     ],
     "the cache: 8 writers": ["-p", "twill-driver", "--lib", "cache"],
     "GauS: sums in parallel on 1 to 8 threads": ["-p", "twill-gaus", "--lib", "relax"],

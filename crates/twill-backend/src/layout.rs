@@ -70,6 +70,15 @@ impl View {
 }
 
 impl Layout {
+    /// The variable whose layout it is made of.
+    fn like(&self) -> Option<&str> {
+        match self {
+            Layout::Like(name) => Some(name),
+            Layout::Slice(_, of) => of.like(),
+            _ => None,
+        }
+    }
+
     /// Of the result of an MMA of elements of 16 bits.
     pub fn accumulator(columns: u64) -> Layout {
         Layout::Accumulator { columns, bits: 16 }
@@ -183,7 +192,7 @@ pub(crate) fn of_other_variables(group: &Group, reach: Reach, chosen: &[Option<L
             });
         }
         if layouts == before && !place_opaque(group, reach, &mut layouts) {
-            return hold_changing(group, block_loads(group, layouts));
+            return known_in_time(group, hold_changing(group, block_loads(group, layouts)));
         }
     }
 }
@@ -306,6 +315,24 @@ fn hold_changing(group: &Group, mut layouts: Vec<Option<Layout>>) -> Vec<Option<
             layouts[k] = Some(Layout::of_shape(&variable.shape, group.warps));
         }
     }
+    layouts
+}
+
+/// What is made before the variable whose layout it was to have gets a layout of its own.
+fn known_in_time(group: &Group, mut layouts: Vec<Option<Layout>>) -> Vec<Option<Layout>> {
+    let mut made: Vec<bool> = vec![false; group.variables.len()];
+    let mut make = |to: VariableId| {
+        made[to.index()] = true;
+        let is_known = |name: &str| group.variables.iter().zip(&made).any(|(one, made)| *made && one.name == name);
+        if layouts[to.index()].as_ref().and_then(Layout::like).is_some_and(|name| !is_known(name)) {
+            layouts[to.index()] = Some(Layout::of_shape(&group.variables[to.index()].shape, group.warps));
+        }
+    };
+    visit(&group.body, &mut |op| match op {
+        Op::Let { to, .. } | Op::Copy { to, .. } => make(*to),
+        Op::Opaque { results, .. } => results.iter().for_each(|to| make(*to)),
+        _ => {}
+    });
     layouts
 }
 
