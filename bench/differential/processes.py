@@ -1,5 +1,6 @@
 """Processes that may crash or hang without ending the run."""
 
+import concurrent.futures
 import contextlib
 import multiprocessing
 import os
@@ -13,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 START_SECONDS = 180
+IS_OVER = "the run is over"
 
 
 def serve(pipe, log: str, gpu: int | None, tasks: dict[str, Callable]) -> None:
@@ -76,19 +78,25 @@ class Worker:
 
     def __init__(self, folder: str, gpu: int | None, tasks: dict[str, Callable]):
         self.gpu, self.tasks, self.process, self.pipe = gpu, tasks, None, None
-        self.is_over = False
+        self.is_over, self.lock = False, threading.Lock()
         self.log = Path(folder) / f"{id(self)}.log"
         self.log.touch()
 
     def start(self) -> bool:
-        self.pipe, other = self.context.Pipe()
-        self.process = self.context.Process(target=serve, args=(other, str(self.log), self.gpu, self.tasks), daemon=True)
-        self.process.start()
-        other.close()
+        with self.lock:
+            if self.is_over:
+                return False
+            self.pipe, other = self.context.Pipe()
+            arguments = (other, str(self.log), self.gpu, self.tasks)
+            process = self.context.Process(target=serve, args=arguments, daemon=True)
+            process.start()
+            self.process = process
+            other.close()
         return self._is_heard(time.monotonic() + START_SECONDS) and self._received() == "ready"
 
     def stop(self) -> None:
-        process, self.process = self.process, None
+        with self.lock:
+            process, self.process = self.process, None
         if process is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -111,11 +119,11 @@ class Worker:
     def ask(self, task: dict, seconds: float) -> dict:
         """What came of a task; with `error` and `stage` if nothing did. Ends the run if no process starts."""
         if self.is_over:
-            return {"stage": "start", "error": "the run is over"}
+            return {"stage": "start", "error": IS_OVER}
         if self.process is None and not self.start():
             self.stop()
             if self.is_over:
-                return {"stage": "start", "error": "the run is over"}
+                return {"stage": "start", "error": IS_OVER}
             raise SystemExit(f"no process starts: {self.complaint()}")
         with contextlib.suppress(OSError):
             self.pipe.send(task)
@@ -128,7 +136,7 @@ class Worker:
             if answer is None:
                 process = self.process
                 if process is None or self.is_over:
-                    return {"stage": stage, "error": "the run is over"}
+                    return {"stage": stage, "error": IS_OVER}
                 process.join(10)
                 answer = {"error": f"crashed ({process.exitcode}): {self.complaint()}", "broken": True}
             elif "PassManager" in answer.get("error", ""):
@@ -137,7 +145,7 @@ class Worker:
                 self.stop()
             return answer | ({"stage": stage} if "error" in answer else {})
         self.stop()
-        return {"stage": stage, "error": "the run is over" if self.is_over else f"nothing within {seconds} s"}
+        return {"stage": stage, "error": IS_OVER if self.is_over else f"nothing within {seconds} s"}
 
     def complaint(self) -> str:
         """What the process printed last, an error if there is one."""
@@ -167,10 +175,15 @@ def each(
 
     with tempfile.TemporaryDirectory() as logs, ThreadPoolExecutor(jobs) as pool:
         try:
-            for done in as_completed([pool.submit(with_worker, task) for task in tasks], seconds):
+            completed = as_completed([pool.submit(with_worker, task) for task in tasks], seconds)
+            while True:
+                try:
+                    done = next(completed, None)
+                except concurrent.futures.TimeoutError:
+                    break
+                if done is None:
+                    break
                 yield done.result()
-        except TimeoutError:
-            pass
         finally:
             # Whoever stops early does not wait for tasks that have begun.
             pool.shutdown(wait=False, cancel_futures=True)

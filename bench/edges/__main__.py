@@ -36,7 +36,9 @@ def verdict(row: dict, form: str) -> str:
     """Of a row in one form: the worst of its calls."""
     if "failed" in row:
         return f"{row['failed']} fails"
-    if row["sides"].get(form):
+    if form not in row["sides"]:
+        return "not asked for"
+    if row["sides"][form]:
         return "fails" if row["sides"][form].startswith(programs.FAILS) else "refused"
     found = row.get("verdicts", {}).get(form, [])
     return next((word for word in WORST if word in found), "compiled" if not found else found[0])

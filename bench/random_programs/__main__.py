@@ -28,7 +28,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.differential.processes import Lent, Worker, each
+from bench.differential.processes import IS_OVER, Lent, Worker, each
 
 from . import report
 from .execute import compare
@@ -122,7 +122,8 @@ def rows_of(made: list[Program], options: argparse.Namespace) -> Iterator[dict]:
     timer.daemon = True
     timer.start()
     try:
-        yield from rows
+        # What was stopped with the run was not tried.
+        yield from (row for row in rows if row.get("error") != IS_OVER and IS_OVER not in str(row.get("notes")))
     finally:
         timer.cancel()
         runners.end()

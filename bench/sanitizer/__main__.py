@@ -74,7 +74,7 @@ def under(tool: str, numbered: list[tuple[int, str]], folder: Path, end: float, 
     while numbered and time.monotonic() < end:
         listed = folder / f"{tool}-{numbered[0][0]}.txt"
         listed.write_text("".join(f"{number}\t{line}\n" for number, line in numbered), encoding="utf-8")
-        command = [options.sanitizer, "--tool", tool, *TOOLS[tool], "--print-limit", "3", "--show-backtrace", "no"]
+        command = [options.sanitizer, "--tool", tool, *TOOLS[tool], "--print-limit", "0", "--show-backtrace", "no"]
         command += [sys.executable, "-m", "bench.sanitizer.runner", str(listed), tool]
         log = listed.with_suffix(".log")
         environment = os.environ | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
@@ -150,14 +150,25 @@ def told(kernels: list, said: dict[str, dict[int, Said]], options: argparse.Name
         (kernels[number][0], tool)
         for tool, all_said in said.items()
         for number, one in all_said.items()
-        if kernels[number][1] == "stock" and (one.reports or one.state != "ends")
+        if kernels[number][1] == "stock" and one.reports
+    }
+    ended = {
+        (kernels[number][0], tool)
+        for tool, all_said in said.items()
+        for number, one in all_said.items()
+        if kernels[number][1] == "stock" and one.state == "ends"
     }
     written, is_wrong = [], False
     for tool, all_said in said.items():
-        for number, one in sorted(all_said.items()):
-            name, side, _ = kernels[number]
-            group = "stock" if side == "stock" else side
+        if not all_said and kernels:
+            print(f"{tool}: no kernel was reached", flush=True)
+            is_wrong = True
+        for number, (name, side, _) in enumerate(kernels):
+            one, group = all_said.get(number, Said()), side
             verdict = "reported" if one.reports else "silent" if one.state == "ends" else "not run"
+            if side != "stock" and (name, tool) in ended and (one.state == "does not end" or "CUDA" in one.state):
+                is_wrong = True
+                print(f"{tool}: {name}, {side}: {one.state}", flush=True)
             if verdict == "reported" and side != "stock":
                 verdict = "as stock" if (name, tool) in of_stock else "alone"
             counts[tool, group][verdict] += 1

@@ -7,6 +7,8 @@ from .runner import MARK
 
 HEAD = re.compile(r"^========= (?! |COMPUTE-SANITIZER|ERROR SUMMARY|RACECHECK SUMMARY|LEAK SUMMARY)(.*)")
 MORE = re.compile(r"^=========  +(.*)")
+MOST = 10
+"""Reports of a kernel that are kept."""
 SELF = re.compile(r"Program hit|Target application|No attachable|Error: process|Internal")
 """What it says of itself, and of calls whose errors the kernel's launcher sees, too."""
 
@@ -31,7 +33,9 @@ def read(text: str) -> dict[int, Said]:
             current = found.setdefault(int(number), Said())
             current.state = state
         elif current and (head := HEAD.match(line)) and head[1].strip():
-            (current.other if SELF.search(head[1]) else current.reports).append(head[1])
+            kept = current.other if SELF.search(head[1]) else current.reports
+            if len(kept) < MOST:
+                kept.append(head[1])
         elif current and current.reports and (more := MORE.match(line)) and current.reports[-1].count("|") < 3:
             current.reports[-1] += f" | {more[1]}"
     return found

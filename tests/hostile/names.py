@@ -43,7 +43,7 @@ if __name__ == "__main__":
         f"{len(PAYLOADS)} names that end what they stand in (texts and comments of Python and C++, HTML, DOT, JSON, SMT-LIB, shells,"
         f" paths), or are words of these languages, and {len(CONTROLS)} with control characters, as operations, variables, functions,"
         " parameters, paths, symbols of libraries and files. What comes out is read back: Python by its own parser and tokenizer, C++"
-        " without comments and texts, SVG as XML, DOT by Graphviz, JSON, SMT-LIB; [the browser](../tests/browser) looks for anything that runs.",
+        " without comments and texts, SVG as XML, DOT by Graphviz, JSON, SMT-LIB; [the browser](../../tests/browser) looks for anything that runs.",
         "Every reader is given nesting of 100,000 levels, names of 10 MB, files without end, and numbers that are none in every place"
         " of a machine file and of a graph. It has to say what is wrong in a few words, or answer.",
         "`twill report --open` listens on 127.0.0.1, answers `GET /` and `HEAD /` to a request that names this machine, and nothing else; clients that"

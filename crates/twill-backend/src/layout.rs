@@ -333,7 +333,20 @@ fn known_in_time(group: &Group, mut layouts: Vec<Option<Layout>>) -> Vec<Option<
         Op::Opaque { results, .. } => results.iter().for_each(|to| make(*to)),
         _ => {}
     });
-    layouts
+    // Another name of a tile is no other layout.
+    loop {
+        let before = layouts.clone();
+        visit(&group.body, &mut |op| {
+            if let Op::Copy { to, from } = op
+                && layouts[to.index()].as_ref().and_then(Layout::like).is_some()
+            {
+                layouts[to.index()] = layouts[from.index()].clone();
+            }
+        });
+        if layouts == before {
+            return layouts;
+        }
+    }
 }
 
 /// Calls it for every operation in pipelined loops.

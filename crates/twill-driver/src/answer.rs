@@ -10,6 +10,9 @@ use twill_graph::{MultiLoopProblem, MultiLoopReport, Outcome, Report, Schedule, 
 
 /// Work for a schedule that is built where a search was stopped before it had one.
 pub(crate) const GRACE_WORK: u64 = 1_000_000;
+/// The part of a search's time that it may take, too.
+const GRACE_SHARE: u32 = 20;
+const LEAST_GRACE: std::time::Duration = std::time::Duration::from_secs(1);
 
 const NOT_PIPELINED: &str = "note: stopped before a schedule was found; the one shown runs one iteration after another";
 
@@ -19,10 +22,20 @@ fn was_stopped<S>(outcome: &Outcome<S>) -> bool {
     matches!(outcome, Outcome::Unknown { stopped_by } if stopped_by == "interrupt" || stopped_by.ends_with("budget"))
 }
 
-/// A session for such a schedule, whatever the budget says.
-fn grace(observer: &mut Silent) -> Session<'_> {
-    let budget = Budget { work: Some(GRACE_WORK), ..Budget::default() };
+/// A session for such a schedule after the time of a search, in the memory that it may use.
+fn grace<'a>(search: &SearchOptions, observer: &'a mut Silent) -> Session<'a> {
+    let budget = Budget {
+        work: Some(GRACE_WORK),
+        time: search.budget.time.map(|time| (time / GRACE_SHARE).max(LEAST_GRACE)),
+        memory: search.budget.memory,
+        ..Budget::default()
+    };
     Session::new(SearchOptions { budget, ..SearchOptions::default() }, observer)
+}
+
+/// One iteration after another at the least interval that is tried at which the checker accepts it: nothing is searched.
+fn one_after_another(one: &LoopProblem) -> Option<Verified<Schedule>> {
+    twill_exact::unpipelined(&one.problem).find_map(|claim| twill_check::verify(&one.problem, claim).ok())
 }
 
 /// What was found for the loops of a kernel.
@@ -136,7 +149,8 @@ fn answered(
 ) -> Result<Answer, Error> {
     let input = &request.input.name;
     if let Some(kernel) = siblings::problem(request, problems)? {
-        let naive = || siblings::naive(input, &kernel, Naive::NoPipelining, &mut grace(&mut Silent));
+        let search = session.search.clone();
+        let naive = || siblings::naive(input, &kernel, Naive::NoPipelining, &mut grace(&search, &mut Silent));
         let mut report = match effort {
             Effort::Search => siblings::solve(input, &kernel, session, reading)?,
             Effort::OneAfterAnother => naive()?,
@@ -156,15 +170,19 @@ fn answered(
     let each = reading / problems.loops.len().max(1) as f64;
     let mut reports = Vec::new();
     for one in &problems.loops {
-        let naive = || naive(input, one, Naive::NoPipelining, &mut grace(&mut Silent));
+        let search = session.search.clone();
+        let naive = || naive(input, one, Naive::NoPipelining, &mut grace(&search, &mut Silent));
         let mut report = match effort {
             Effort::Search => solve(input, one, session, each)?,
             Effort::OneAfterAnother => naive()?,
         };
         if was_stopped(&report.outcome) {
-            let naive = naive()?;
-            if naive.outcome.schedule().is_some() {
-                report.outcome = naive.outcome;
+            let outcome = match one_after_another(one) {
+                Some(schedule) => Outcome::Feasible { schedule },
+                None => naive()?.outcome,
+            };
+            if outcome.schedule().is_some() {
+                report.outcome = outcome;
                 session.observer.note(NOT_PIPELINED);
             }
         }

@@ -337,7 +337,9 @@ impl<'a> ProgramInstance<'a> {
                     "tt.clampf" => "propagateNan",
                     _ => "predicate",
                 };
-                let predicate = word(operation, key);
+                // In the generic form it is a number.
+                let is_number = matches!(operation.attributes.get(key), Some(Attribute::Integer { value: 1.., .. }));
+                let predicate = word(operation, key).or((name == "tt.clampf" && is_number).then_some("all"));
                 let one = Elementwise { operation: name, predicate, shape: &shape, element, from, arithmetic };
                 apply(one, &tiles)?
             }

@@ -124,6 +124,8 @@ fn a_store_behind_the_fence_unless_all_threads_store_at_one_place() {
     assert_eq!(planted(GEMM, &stored, Rule::ProxyUnfenced).earlier.unwrap().offset, 0x1570);
     let everywhere = with(&stored, "1550", "IMAD.U32 R20, RZ, RZ, UR14");
     assert_eq!(findings(&everywhere), []);
+    // R2 is the number of the thread.
+    planted(GEMM, &with(&stored, "1550", "LEA R20, R2, UR14, 0x3"), Rule::ProxyUnfenced);
 }
 
 #[test]

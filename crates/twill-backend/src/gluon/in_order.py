@@ -46,6 +46,7 @@ def bitcast(x, dtype, _semantic=None):
 @gluon.jit
 def absolute(x):
     """Without its sign. ptxas 12 loses a wgmma of whose result each number is taken bit by bit, as LLVM has it for tiles."""
+    x = gl.to_tensor(x)
     if x.dtype == gl.float32:
         return gl.inline_asm_elementwise("abs.f32 $0, $1;", "=f,f", [x], dtype=gl.float32, is_pure=True, pack=1)
     else:

@@ -90,9 +90,11 @@ impl Elementwise<'_> {
                 let of: fn(f64, f64, f64) -> f64 = match self.operation {
                     "math.fma" => f64::mul_add,
                     // What is not a number is kept, or becomes the lower bound.
-                    "tt.clampf" if self.predicate == Some("all") => |x, low, high| {
-                        if x.is_nan() { x } else { x.max(low).min(high) }
-                    },
+                    "tt.clampf" if self.predicate.is_some_and(|word| !matches!(word, "none" | "0")) => {
+                        |x, low, high| {
+                            if x.is_nan() { x } else { x.max(low).min(high) }
+                        }
+                    }
                     "tt.clampf" => |x, low, high| x.max(low).min(high),
                     _ => return Err(self.unknown()),
                 };

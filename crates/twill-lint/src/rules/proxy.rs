@@ -33,11 +33,12 @@ fn stores(program: &Program) -> BTreeSet<usize> {
     let is_one = |at: &usize| code[*at].is(&["STS", "STSM"]) && has_address(code[*at].operand(0));
     let mut found: BTreeSet<usize> = (0..code.len()).filter(is_one).collect();
     if !found.is_empty() {
-        // An address that is known is that of all threads.
+        // An address that is known is that of all threads; a place at some multiple of 8 may be each thread's own.
         let constants = Constants::of(program);
         let mut elsewhere = BTreeSet::new();
         constants.visit(|known, at| {
-            if found.contains(&at) && constants.address(known, &code[at], code[at].operand(0)) == Value::Unknown {
+            let is_one = |operand| matches!(constants.address(known, &code[at], operand), Value::Known(..));
+            if found.contains(&at) && !is_one(code[at].operand(0)) {
                 elsewhere.insert(at);
             }
         });

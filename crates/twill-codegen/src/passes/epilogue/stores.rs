@@ -93,6 +93,10 @@ impl Reader<'_, '_> {
                     self.group.act(Op::GlobalStore { pointers, value, mask });
                 } else if kind_of(operation).ends_with("add") {
                     self.group.act(Op::AtomicAdd { pointers, value, mask });
+                } else if value.shape.is_empty() && self.may_be_a_flag(id) {
+                    // Others may wait for it, and then read what all groups have stored.
+                    let way_out = "say sem=\"relaxed\", or use a kernel in order";
+                    return Err(self.lowering.unsupported(id, "atomics of one number beside stores", way_out));
                 } else {
                     // What memory held before is given a name, and nobody reads it.
                     let element = self.lowering.element(operands[1]);
@@ -107,6 +111,20 @@ impl Reader<'_, '_> {
             name => return Err(self.lowering.unsupported(id, format!("`{name}`"), "use tl.store")),
         }
         Ok(())
+    }
+
+    /// Whether an atomic operation orders stores of the kernel.
+    fn may_be_a_flag(&self, id: OperationId) -> bool {
+        let module = self.lowering.module;
+        let is_relaxed = match module.operation(id).attributes.get("sem") {
+            Some(Attribute::Enumeration(word) | Attribute::Other(word)) => word == "relaxed",
+            Some(Attribute::Integer { value, .. }) => *value == 1,
+            _ => false,
+        };
+        let stores = |operation: &twill_triton::mlir::Operation| {
+            matches!(operation.name.as_str(), "tt.store" | "tt.descriptor_store")
+        };
+        !is_relaxed && module.walk(module.top()).any(|one| stores(module.operation(one)))
     }
 
     /// The storage of a tile of before the loops that nobody but this group read, and that holds just what is to be stored:
