@@ -106,15 +106,18 @@ def edges() -> list[Edge]:
             found.append(edge(f"{name}: {kernel}", kernel, [*inputs, *outputs], *calls))
     tiles = [Call((4, 1, 1), dict(tiles=tiles)) for tiles in (4, 1, 0)]
     weights = Pointer("w", "float16", 4096, "numbers")
-    found.append(edge("two pointers to the same memory", "in_place", [matrix("x"), weights, matrix("y", same_as="x")], *tiles))
-    found.append(edge("in place, not aligned", "in_place", [matrix("x", aligned=False), weights, matrix("y", same_as="x", aligned=False)], *tiles))
+    pair = [matrix("x"), weights, matrix("y", same_as="x")]
+    found.append(edge("two pointers to the same memory", "in_place", pair, *tiles))
+    pair = [matrix("x", aligned=False), weights, matrix("y", same_as="x", aligned=False)]
+    found.append(edge("in place, not aligned", "in_place", pair, *tiles))
     counts = Pointer("counts", "int32", 128, "zeros")
     for programs in (1, 2000):
         name = f"atomics of {programs} programs in one place"
         found.append(edge(name, "split_depth", [*both, out, counts], of_rows((programs, 1, 1), 64, 64, 96)))
     name = "2³¹ − 1 programs"
     found.append(edge(name, "product_in_many_programs", [*both, out], of_rows((MOST_PROGRAMS, 1, 1))))
-    found.append(edge("65 535 programs along y and z", "product_of_rows", [*both, out], of_rows((1, 65535, 1)), of_rows((2, 2, 65535))))
+    calls = [of_rows((1, 65535, 1)), of_rows((2, 2, 65535))]
+    found.append(edge("65 535 programs along y and z", "product_of_rows", [*both, out], *calls))
     far = Pointer("a", "int8", 65 * FAR, "numbers")
     near, small = Pointer("a", "int8", 65536, "numbers"), Pointer("b", "int8", 65536, "numbers")
     found.append(edge("reads beyond 2³¹ elements", "far_product", [far, small, result("c", "int8")], far_call(FAR, 256)))

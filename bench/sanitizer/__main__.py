@@ -14,10 +14,11 @@ import datetime
 import json
 import os
 import re
-import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -37,6 +38,8 @@ TOOLS = {
     "initcheck": [],
 }
 COMPILE_SECONDS = 120
+STOPPED = threading.Event()
+"""Set by Ctrl-C."""
 FORMS = ("gluon", "multistage")
 
 
@@ -71,7 +74,7 @@ def kernels_of(rows: list[dict]) -> list[tuple[str, str, str]]:
 def under(tool: str, numbered: list[tuple[int, str]], folder: Path, end: float, options: argparse.Namespace) -> dict[int, Said]:
     """What a tool says of kernels, in as many processes as it takes: one that ends early goes on after the kernel it ended with."""
     said: dict[int, Said] = {}
-    while numbered and time.monotonic() < end:
+    while numbered and time.monotonic() < end and not STOPPED.is_set():
         listed = folder / f"{tool}-{numbered[0][0]}.txt"
         listed.write_text("".join(f"{number}\t{line}\n" for number, line in numbered), encoding="utf-8")
         command = [options.sanitizer, "--tool", tool, *TOOLS[tool], "--print-limit", "0", "--show-backtrace", "no"]
@@ -80,14 +83,14 @@ def under(tool: str, numbered: list[tuple[int, str]], folder: Path, end: float, 
         environment = os.environ | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
         with log.open("w") as file:
             process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
-            last, moved = "", time.monotonic()
+            last, moved = [], time.monotonic()
             while process.poll() is None:
                 time.sleep(1)
                 begun = log.read_text(errors="replace").rpartition("## ")[2].split()[:1]
                 if begun != last:
                     last, moved = begun, time.monotonic()
-                if time.monotonic() > min(end, moved + options.patience):
-                    os.killpg(process.pid, 9)
+                if STOPPED.is_set() or time.monotonic() > min(end, moved + options.patience):
+                    os.killpg(process.pid, signal.SIGKILL)
         found = read(log.read_text(errors="replace"))
         for number in found:
             if found[number].state == "begins":
@@ -138,8 +141,12 @@ def main() -> int:
             for part in range(options.runners)
         }
         said: dict[str, dict[int, Said]] = collections.defaultdict(dict)
-        for (tool, _), job in jobs.items():
-            said[tool] |= job.result()
+        try:
+            for (tool, _), job in jobs.items():
+                said[tool] |= job.result()
+        except KeyboardInterrupt:
+            STOPPED.set()
+            raise
     return told(kernels, said, options)
 
 
