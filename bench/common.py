@@ -1,5 +1,7 @@
 """What the benchmarks share: the checkout, the command, the folder of results, the machine they run on."""
 
+import datetime
+import json
 import os
 import platform
 import shutil
@@ -19,6 +21,25 @@ def keep(name: str, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
     print(f"written: {path.relative_to(ROOT)}", file=sys.stderr)
+
+
+def write_section(path: Path, title: str, order: int, command: str, machine: str, text: list[str], columns, rows: list) -> None:
+    """Writes a section of docs/reports/trust.md with one table, of which `cargo xtask trust --only page` makes the page.
+
+    path: its file in docs/reports/trust. What was found stands in that, and is kept.
+    """
+    findings = json.loads(path.read_text(encoding="utf-8"))["findings"] if path.exists() else []
+    section = {
+        "title": title,
+        "order": order,
+        "command": command,
+        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
+        "machine": machine,
+        "text": text,
+        "tables": [{"columns": list(columns), "rows": rows}],
+        "findings": findings,
+    }
+    path.write_text(json.dumps(section, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def z3() -> str | None:

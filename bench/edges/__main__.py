@@ -10,13 +10,12 @@ type (`close`); what is no number must be none in both. The exit code is 1 if a 
 """
 
 import argparse
-import datetime
-import json
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
+from bench.common import write_section
 from bench.random_programs import __main__ as programs
 from bench.random_programs.sides import forms
 
@@ -45,20 +44,10 @@ def verdict(row: dict, form: str) -> str:
 
 
 def section(names: dict[int, str], rows: list[dict], path: Path, card: str) -> None:
-    """Writes the section of docs/reports/trust.md; what was found stands in its file, and is kept."""
-    findings = json.loads(path.read_text(encoding="utf-8"))["findings"] if path.exists() else []
+    """Writes the section of docs/reports/trust.md."""
     table = [[names[row["seed"]], *(verdict(row, form) for form in HEADS)] for row in rows]
-    written = {
-        "title": "Edges on a GPU",
-        "order": 26,
-        "command": f"python -m bench.edges --section docs/reports/trust/{path.name}",
-        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
-        "machine": card,
-        "text": list(TEXT),
-        "tables": [{"columns": ["edge", *HEADS.values()], "rows": table}],
-        "findings": findings,
-    }
-    path.write_text(json.dumps(written, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    command = f"python -m bench.edges --section docs/reports/trust/{path.name}"
+    write_section(path, "Edges on a GPU", 26, command, card, list(TEXT), ["edge", *HEADS.values()], table)
 
 
 def main() -> int:

@@ -24,12 +24,17 @@ class Edge:
 
 
 def source_of(name: str) -> str:
-    """The text of a kernel, named `kernel`."""
+    """The text of a kernel, named `kernel`, after the functions that it calls."""
     text = KERNELS.read_text(encoding="utf-8")
-    (found,) = (node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name == name)
-    lines = text.splitlines()[found.lineno - 1 : found.end_lineno]
-    lines[0] = lines[0].replace(f"def {name}(", "def kernel(")
-    return "import triton\nimport triton.language as tl\n\n\n@triton.jit\n" + "\n".join(lines) + "\n"
+    functions = {node.name: node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
+    names = {node.id for node in ast.walk(functions[name]) if isinstance(node, ast.Name)}
+    parts = ["import triton\nimport triton.language as tl\n"]
+    for one in [*(one for one in functions if one in names), name]:
+        lines = text.splitlines()[functions[one].lineno - 1 : functions[one].end_lineno]
+        if one == name:
+            lines[0] = lines[0].replace(f"def {name}(", "def kernel(")
+        parts.append("@triton.jit\n" + "\n".join(lines) + "\n")
+    return "\n\n".join(parts)
 
 
 def edge(name: str, kernel: str, pointers: list[Pointer], *calls: Call) -> Edge:

@@ -27,10 +27,8 @@ def product(a, b, c, M, N, K, a_row, a_column, b_row, b_column, c_row):
 
 
 @triton.jit
-def product_of_rows(a, b, c, M, N, K):
-    """Tiles of A B of matrices with 256 contiguous columns, which TMA can copy."""
-    rows = tl.program_id(0) * 64 + tl.arange(0, 64)
-    columns = tl.program_id(1) * 64 + tl.arange(0, 64)
+def tile_of_rows(a, b, c, rows, columns, M, N, K):
+    """A tile of A B of matrices with 256 contiguous columns."""
     acc = tl.zeros((64, 64), tl.float32)
     for k in range(0, tl.cdiv(K, 64)):
         depth = k * 64 + tl.arange(0, 64)
@@ -45,6 +43,14 @@ def product_of_rows(a, b, c, M, N, K):
 
 
 @triton.jit
+def product_of_rows(a, b, c, M, N, K):
+    """Tiles of A B of matrices with 256 contiguous columns, which TMA can copy."""
+    rows = tl.program_id(0) * 64 + tl.arange(0, 64)
+    columns = tl.program_id(1) * 64 + tl.arange(0, 64)
+    tile_of_rows(a, b, c, rows, columns, M, N, K)
+
+
+@triton.jit
 def product_in_many_programs(a, b, c, M, N, K):
     """As `product_of_rows`, where all programs but the first four and the last do nothing."""
     program = tl.program_id(0)
@@ -54,17 +60,7 @@ def product_in_many_programs(a, b, c, M, N, K):
     tile = tl.where(program == last, 3, program)
     rows = tile // 2 * 64 + tl.arange(0, 64)
     columns = tile % 2 * 64 + tl.arange(0, 64)
-    acc = tl.zeros((64, 64), tl.float32)
-    for k in range(0, tl.cdiv(K, 64)):
-        depth = k * 64 + tl.arange(0, 64)
-        x = tl.load(
-            a + rows[:, None] * 256 + depth[None, :], mask=(rows[:, None] < M) & (depth[None, :] < K), other=0.0
-        )
-        y = tl.load(
-            b + depth[:, None] * 256 + columns[None, :], mask=(depth[:, None] < K) & (columns[None, :] < N), other=0.0
-        )
-        acc = tl.dot(x, y, acc)
-    tl.store(c + rows[:, None] * 256 + columns[None, :], acc, mask=(rows[:, None] < M) & (columns[None, :] < N))
+    tile_of_rows(a, b, c, rows, columns, M, N, K)
 
 
 @triton.jit
@@ -143,8 +139,8 @@ def reductions(a, b, out, places, M, K):
 
 
 @triton.jit
-def attention(q, k, v, lengths, out, sums, N, scale):
-    """Attention whose rows see as many keys as `lengths` says, also none."""
+def attend(q, k, v, lengths, out, sums, N, scale, IS_GUARDED: tl.constexpr):
+    """Attention whose rows see as many keys as `lengths` says, also none; guarded, those are zeros."""
     rows = tl.program_id(0) * 64 + tl.arange(0, 64)
     depth = tl.arange(0, 64)
     seen = tl.load(lengths + rows)
@@ -158,42 +154,29 @@ def attention(q, k, v, lengths, out, sums, N, scale):
         scores = tl.dot(queries, keys) * scale
         scores = tl.where((columns[None, :] < seen[:, None]) & (columns[None, :] < N), scores, float("-inf"))
         higher = tl.maximum(highest, tl.max(scores, 1))
-        p = tl.exp2(scores - higher[:, None])
-        factor = tl.exp2(highest - higher)
-        total = total * factor + tl.sum(p, 1)
-        values = tl.load(v + columns[:, None] * 64 + depth[None, :], mask=columns[:, None] < N, other=0.0)
-        acc = tl.dot(p.to(tl.float16), values, acc * factor[:, None])
-        highest = higher
-    tl.store(sums + rows, highest + tl.log2(total))
-    tl.store(out + rows[:, None] * 64 + depth[None, :], (acc / total[:, None]).to(tl.float16))
-
-
-@triton.jit
-def attention_guarded(q, k, v, lengths, out, sums, N, scale):
-    """The same, where rows without a key are zeros."""
-    rows = tl.program_id(0) * 64 + tl.arange(0, 64)
-    depth = tl.arange(0, 64)
-    seen = tl.load(lengths + rows)
-    queries = tl.load(q + rows[:, None] * 64 + depth[None, :])
-    highest = tl.full((64,), float("-inf"), tl.float32)
-    total = tl.zeros((64,), tl.float32)
-    acc = tl.zeros((64, 64), tl.float32)
-    for start in range(0, N, 64):
-        columns = start + tl.arange(0, 64)
-        keys = tl.load(k + columns[None, :] * 64 + depth[:, None], mask=columns[None, :] < N, other=0.0)
-        scores = tl.dot(queries, keys) * scale
-        scores = tl.where((columns[None, :] < seen[:, None]) & (columns[None, :] < N), scores, float("-inf"))
-        higher = tl.maximum(highest, tl.max(scores, 1))
-        offset = tl.where(higher == float("-inf"), 0.0, higher)
+        offset = tl.where(higher == float("-inf"), 0.0, higher) if IS_GUARDED else higher
         p = tl.exp2(scores - offset[:, None])
         factor = tl.exp2(highest - offset)
         total = total * factor + tl.sum(p, 1)
         values = tl.load(v + columns[:, None] * 64 + depth[None, :], mask=columns[:, None] < N, other=0.0)
         acc = tl.dot(p.to(tl.float16), values, acc * factor[:, None])
         highest = higher
-    total = tl.where(total == 0.0, 1.0, total)
+    if IS_GUARDED:
+        total = tl.where(total == 0.0, 1.0, total)
     tl.store(sums + rows, highest + tl.log2(total))
     tl.store(out + rows[:, None] * 64 + depth[None, :], (acc / total[:, None]).to(tl.float16))
+
+
+@triton.jit
+def attention(q, k, v, lengths, out, sums, N, scale):
+    """Rows without a key are no numbers."""
+    attend(q, k, v, lengths, out, sums, N, scale, False)
+
+
+@triton.jit
+def attention_guarded(q, k, v, lengths, out, sums, N, scale):
+    """Rows without a key are zeros."""
+    attend(q, k, v, lengths, out, sums, N, scale, True)
 
 
 @triton.jit

@@ -1,8 +1,8 @@
 """The section of docs/reports/trust.md on random programs (`cargo xtask trust --only page` makes the page of it)."""
 
-import datetime
-import json
 from pathlib import Path
+
+from bench.common import write_section
 
 COLUMNS = ("compiled", "refused", "equal", "close", "nothing", "as interpreted", "DIFFERENT", "fails")
 HEADS = ("form", "programs", "refused", "calls equal bit for bit", "within tolerance", "nothing to write")
@@ -18,23 +18,15 @@ TEXT = (
 
 
 def write(total: dict, path: Path, card: str) -> None:
-    """Writes the section; what was found stands in its file, notes in that of the sums, and both are kept."""
+    """Writes the section; notes stand in the file of the sums."""
     rows = []
     for name, counted in sorted(total["sides"].items()):
         rows.append([name, *(counted.get(column, 0) for column in COLUMNS)])
-    findings = json.loads(path.read_text(encoding="utf-8"))["findings"] if path.exists() else []
     seeds = ",".join(f"{first}:{end}" for first, end in total["seeds"])
-    section = {
-        "title": "Random programs on a GPU",
-        "order": 25,
-        "command": f"python -m bench.random_programs --seeds … --total FILE --section docs/reports/trust/{path.name}",
-        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
-        "machine": card,
-        "text": [*TEXT, f"Tried: {total['programs']} programs, with seeds {spans(seeds)}.", *total.get("notes", [])],
-        "tables": [{"columns": list(HEADS), "rows": rows}],
-        "findings": findings,
-    }
-    path.write_text(json.dumps(section, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    tried = f"Tried: {total['programs']} programs, with seeds {spans(seeds)}."
+    command = f"python -m bench.random_programs --seeds … --total FILE --section docs/reports/trust/{path.name}"
+    text = [*TEXT, tried, *total.get("notes", [])]
+    write_section(path, "Random programs on a GPU", 25, command, card, text, HEADS, rows)
 
 
 def spans(text: str) -> str:

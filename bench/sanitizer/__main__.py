@@ -10,7 +10,6 @@ of the same TTIR with the same arguments, too, is not Twill's. The exit code is 
 
 import argparse
 import collections
-import datetime
 import json
 import os
 import re
@@ -23,6 +22,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from bench.common import write_section
 from bench.differential.processes import Worker, each
 from bench.random_programs import __main__ as programs
 from bench.random_programs.generate import program
@@ -198,9 +198,7 @@ def told(kernels: list, said: dict[str, dict[int, Said]], options: argparse.Name
 
 
 def section(table: list, options: argparse.Namespace) -> None:
-    """Writes the section of docs/reports/trust.md; what was found and how it is explained stands in its file, and is kept."""
-    path = options.section
-    findings = json.loads(path.read_text(encoding="utf-8"))["findings"] if path.exists() else []
+    """Writes the section of docs/reports/trust.md."""
     heads = ["tool", "kernels", "silent", "of Twill's alone", "as of stock Triton's", "of stock Triton's", "not run"]
     text = (
         "NVIDIA's compute-sanitizer over random programs (each pointer an allocation of its own, so that what is read beyond one "
@@ -208,17 +206,9 @@ def section(table: list, options: argparse.Namespace) -> None:
         "kernel of the same TTIR runs with the same arguments. `not run`: the kernel's launcher refuses the arguments, the "
         "time was over, or the tool did not come to an end."
     )
-    written = {
-        "title": "Kernels under compute-sanitizer",
-        "order": 27,
-        "command": f"python -m bench.sanitizer --programs … --ttir … --section docs/reports/trust/{path.name}",
-        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
-        "machine": programs.card(options),
-        "text": [text],
-        "tables": [{"columns": heads, "rows": table}],
-        "findings": findings,
-    }
-    path.write_text(json.dumps(written, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    command = f"python -m bench.sanitizer --programs … --ttir … --section docs/reports/trust/{options.section.name}"
+    card = programs.card(options)
+    write_section(options.section, "Kernels under compute-sanitizer", 27, command, card, [text], heads, table)
 
 
 if __name__ == "__main__":

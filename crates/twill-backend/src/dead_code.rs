@@ -25,11 +25,9 @@ fn of_node(mut node: Node, trips: &[Option<u64>]) -> Vec<Node> {
     let known = |index: usize| trips.get(index).copied().flatten();
     match node {
         Node::PipelinedLoop { index, first, .. } if known(index).is_some_and(|n| n <= u64::from(first)) => Vec::new(),
-        Node::TripSwitch { index, at_least, then, exactly, fewer } if known(index).is_some() => {
-            let runs = known(index).unwrap_or_default();
-            let own = || exactly.into_iter().find(|(n, _)| u64::from(*n) == runs).map(|(_, nodes)| nodes);
-            let taken = if runs >= u64::from(at_least) { then } else { own().unwrap_or(fewer) };
-            of_nodes(taken, trips)
+        Node::TripSwitch { index, .. } if known(index).is_some() => {
+            let taken = known(index).and_then(|runs| node.of_trips(runs)).unwrap_or_default();
+            of_nodes(taken.to_vec(), trips)
         }
         _ => {
             for block in node.blocks_mut() {

@@ -72,8 +72,8 @@ fn of_loads(program: &WarpProgram) -> (u32, &[Node], Vec<&Node>) {
     let is_mma = |op: &Op| matches!(op, Op::Wgmma { .. });
     let loads = program.groups.iter().find(|group| !any(&group.body, is_mma)).unwrap();
     let switch = loads.body.iter().find_map(|node| match node {
-        Node::TripSwitch { at_least, then, exactly, fewer, .. } => {
-            let few = exactly.iter().flat_map(|(_, nodes)| nodes).chain(fewer).collect();
+        Node::TripSwitch { at_least, then, .. } => {
+            let few = node.blocks().into_iter().skip(1).flatten().collect();
             Some((*at_least, then.as_slice(), few))
         }
         _ => None,

@@ -108,15 +108,9 @@ impl Writer<'_> {
                         self.nodes(body);
                     }
                 }
-                Node::TripSwitch { index, at_least, then, exactly, fewer } => {
-                    let trips = self.trips(*index);
-                    if trips >= *at_least {
-                        self.nodes(then);
-                    } else if let Some((_, body)) = exactly.iter().find(|(count, _)| *count == trips) {
-                        self.nodes(body);
-                    } else {
-                        self.nodes(fewer);
-                    }
+                Node::TripSwitch { index, .. } => {
+                    let trips = u64::from(self.trips(*index));
+                    self.nodes(node.of_trips(trips).unwrap_or_default());
                 }
                 // An early return: programs that do not take it are what is asked about.
                 Node::If { then, otherwise, .. } if then.is_empty() => self.nodes(otherwise),

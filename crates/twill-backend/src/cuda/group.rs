@@ -16,8 +16,8 @@ use std::fmt::Write as _;
 use twill_codegen::Error;
 use twill_codegen::ir::Expression;
 use twill_codegen::ir::{BarrierId, CursorId};
+use twill_codegen::ir::{FewTrips, Node, Note, Op};
 use twill_codegen::ir::{Group, VariableId, WarpProgram};
-use twill_codegen::ir::{Node, Note, Op};
 
 /// Named barriers of a group's own threads come before those of ping-pong.
 const FIRST_PINGPONG_BARRIER: u32 = 8;
@@ -167,19 +167,23 @@ impl<'a> Printer<'a> {
                     self.nodes(depth + 1, body)?;
                     self.line(depth, "}", "");
                 }
-                Node::TripSwitch { index, at_least, then, exactly, fewer } => {
+                Node::TripSwitch { index, at_least, then, fewer } => {
                     let trips = self.trips(*index);
                     let has_loop = then.iter().any(|n| matches!(n, Node::PipelinedLoop { .. }));
                     let comment = if has_loop { "prologue, steady state, epilogue" } else { "" };
                     self.line(depth, &format!("if ({trips} >= {at_least}) {{"), comment);
                     self.nodes(depth + 1, then)?;
-                    for (trip, nodes) in exactly {
+                    let each = match fewer {
+                        FewTrips::Each(each) => each.as_slice(),
+                        FewTrips::Any(nodes) => {
+                            self.line(depth, "} else {", "fewer trips than stages");
+                            self.nodes(depth + 1, nodes)?;
+                            &[]
+                        }
+                    };
+                    for (trip, nodes) in each {
                         self.line(depth, &format!("}} else if ({trips} == {trip}) {{"), "fewer trips than stages");
                         self.nodes(depth + 1, nodes)?;
-                    }
-                    if !fewer.is_empty() {
-                        self.line(depth, "} else {", "fewer trips than stages");
-                        self.nodes(depth + 1, fewer)?;
                     }
                     self.line(depth, "}", "");
                 }

@@ -4,37 +4,28 @@ use super::ahead::Ahead;
 use super::changing::changing;
 use super::expression::Names;
 use super::layout::{Layout, Reach, inlined, of_other_variables};
-use super::names::dtype;
 use super::names::parameter;
-use super::operation::is_number;
 use super::source::group_arguments;
 use super::tensor_memory;
-use crate::listing::end_with_marker;
 use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
-use twill_codegen::ir::{BarrierId, CursorId};
-use twill_codegen::ir::{Expression, ExpressionKind};
-use twill_codegen::ir::{Group, Operand, VariableId, WarpProgram};
-use twill_codegen::ir::{Node, Note, Op};
-use twill_triton::mlir::Type;
-
-/// Gluon uses the named barriers below for its own.
-const FIRST_NAMED: u32 = 8;
+use twill_codegen::ir::{FewTrips, Node, Note};
+use twill_codegen::ir::{Group, VariableId, WarpProgram};
 
 /// Column in which comments begin, if the code before leaves it free.
 const COMMENT: usize = 92;
 
 /// Writes one group's function.
 pub(super) struct Printer<'a> {
-    kernel: &'a WarpProgram,
+    pub(super) kernel: &'a WarpProgram,
     pub(super) group: &'a Group,
     pub(super) names: Names<'a>,
-    out: String,
+    pub(super) out: String,
     /// What reductions and scans of the group do to two elements.
-    functions: Vec<String>,
+    pub(super) functions: Vec<String>,
     /// Places of operands are found anew in every iteration.
-    is_short_of_registers: bool,
+    pub(super) is_short_of_registers: bool,
     /// Names that mean something.
     pub(super) taken: HashSet<String>,
     /// Results of MMAs that were started beside a pipeline, and names of their operands.
@@ -180,7 +171,7 @@ impl<'a> Printer<'a> {
                     self.is_short_of_registers = false;
                     self.put_ahead(depth, start);
                 }
-                Node::TripSwitch { index, at_least, then, exactly, fewer } => {
+                Node::TripSwitch { index, at_least, then, fewer } => {
                     let trips = self.trips(*index);
                     if let Some((code, note)) = tensor_memory::choice(&self.names, &trips, node) {
                         self.line(depth, &code, &Self::comment(note));
@@ -190,13 +181,13 @@ impl<'a> Printer<'a> {
                     let comment = if has_loop { "prologue, steady state, epilogue" } else { "" };
                     self.line(depth, &format!("if {trips} >= {at_least}:"), comment);
                     self.block(depth + 1, then);
-                    for (trip, nodes) in exactly {
-                        self.line(depth, &format!("if {trips} == {trip}:"), "fewer trips than stages");
+                    let few = match fewer {
+                        FewTrips::Each(each) => each.iter().map(|(n, nodes)| (format!("== {n}"), nodes)).collect(),
+                        FewTrips::Any(nodes) => vec![(format!("< {at_least}"), nodes)],
+                    };
+                    for (is, nodes) in few {
+                        self.line(depth, &format!("if {trips} {is}:"), "fewer trips than stages");
                         self.block(depth + 1, nodes);
-                    }
-                    if !fewer.is_empty() {
-                        self.line(depth, &format!("if {trips} < {at_least}:"), "fewer trips than stages");
-                        self.block(depth + 1, fewer);
                     }
                 }
                 Node::For { variable, lower, upper, step, body } => {
@@ -256,11 +247,11 @@ impl<'a> Printer<'a> {
         }
     }
 
-    fn trips(&self, index: usize) -> String {
+    pub(super) fn trips(&self, index: usize) -> String {
         self.group.trips.get(index).copied().flatten().map_or("0".into(), |v| self.names.variable(v).to_owned())
     }
 
-    fn comment(note: &Note) -> String {
+    pub(super) fn comment(note: &Note) -> String {
         let mut parts = Vec::new();
         if let Some((cycle, stage)) = note.scheduled {
             parts.push(format!("cycle {cycle}, stage {stage}"));
@@ -272,237 +263,5 @@ impl<'a> Printer<'a> {
             parts.push(note.text.clone());
         }
         parts.join(", ")
-    }
-
-    fn barrier(&self, id: BarrierId, at: CursorId) -> String {
-        let name = self.kernel.barriers[id.index()].name.to_uppercase();
-        let cursor = &self.group.cursors[at.index()];
-        if cursor.slots > 1 { format!("{name} + {}", cursor.name) } else { name }
-    }
-
-    /// Barriers as values.
-    fn barriers(&self, signals: &[(BarrierId, CursorId)]) -> Vec<String> {
-        signals.iter().map(|(id, at)| format!("bars.index({})", self.barrier(*id, *at))).collect()
-    }
-
-    fn joined(&self, expressions: &[Expression]) -> String {
-        let texts: Vec<String> = expressions.iter().map(|e| self.names.scalar(e)).collect();
-        texts.join(", ")
-    }
-
-    fn blocked(&self, value: &Expression) -> String {
-        if value.shape.is_empty() {
-            return self.names.scalar(value);
-        }
-        let layout = super::layout::infer(value, &self.names.layouts)
-            .unwrap_or_else(|| Layout::of_shape(&value.shape, self.group.warps));
-        self.names.tile(value, &layout)
-    }
-
-    /// Pointers, a mask and a value in one layout: that of the value.
-    fn store_operands(&self, pointers: &Expression, value: &Expression, mask: Option<&Expression>) -> String {
-        let (first, second) = if self.names.in_order { (pointers, value) } else { (value, pointers) };
-        let layout = super::layout::infer(first, &self.names.layouts)
-            .or_else(|| super::layout::infer(second, &self.names.layouts))
-            .unwrap_or_else(|| Layout::of_shape(&value.shape, self.group.warps));
-        let part = |e: &Expression| {
-            if e.shape.is_empty() { self.names.scalar(e) } else { self.names.tile(e, &layout) }
-        };
-        // Atomic operations take no number of Python's for a mask.
-        let mask = mask.map(part).filter(|mask| mask != "True");
-        let mask = mask.map_or(String::new(), |mask| format!(", mask={mask}"));
-        format!("{}, {}{mask}", part(pointers), part(value))
-    }
-
-    fn op(&mut self, depth: usize, op: &Op, note: &Note) {
-        let comment = Self::comment(note);
-        let code = match op {
-            // Only CUDA is traced.
-            Op::Timestamp(_) => return,
-            Op::Opaque { operation, operands, results } => {
-                let mut combine = String::new();
-                if let Some(region) = &operation.combine {
-                    // Functions of all groups stand next to each other.
-                    let of_group =
-                        if self.kernel.groups.len() > 1 { format!("{}_", self.group.name) } else { String::new() };
-                    combine = format!("combine_{of_group}{}", self.functions.len());
-                    self.functions.push(super::opaque::combine_function(&combine, region));
-                }
-                if self.starts_mma(depth, op, &comment) {
-                    return;
-                }
-                super::opaque::statement(&self.names, operation, operands, results, &combine)
-            }
-            Op::Let { to, value } => {
-                if self.names.inlined.contains_key(to) {
-                    return;
-                }
-                let text = match &self.names.layouts[to.index()] {
-                    // The layout is the variable's own from here on.
-                    _ if matches!(value.kind, ExpressionKind::PartialSums(_)) => self.names.partials(value),
-                    Some(layout) if !value.shape.is_empty() => self.names.tile(value, layout),
-                    _ => self.blocked(value),
-                };
-                let name = self.names.variable(*to);
-                if name == text {
-                    return;
-                }
-                let is_trip_count = self.group.trips.contains(&Some(*to));
-                match value.shape.is_empty() && !is_trip_count && is_number(&text) {
-                    // Else it were a number of Python's, which has no type.
-                    true => format!("{name} = gl.to_tensor({text}).to({})", dtype(&value.element)),
-                    false => format!("{name} = {text}"),
-                }
-            }
-            Op::Copy { to, from } => format!("{} = {}", self.names.variable(*to), self.names.variable(*from)),
-            Op::Wgmma { to, left, right, accumulator } => self.mma(*to, left, right, *accumulator),
-            Op::Tcgen05Mma(mma) => {
-                let barriers = self.barriers(&mma.signals);
-                tensor_memory::mma(&self.names, mma, &barriers, self.is_short_of_registers)
-            }
-            Op::Tcgen05Commit(signals) => tensor_memory::commit(&self.barriers(signals)),
-            Op::WgmmaInit(variable) => {
-                let name = self.names.variable(*variable);
-                format!("{name} = warpgroup_mma_init({name})")
-            }
-            Op::WgmmaWait { pending, completed, in_flight } => {
-                let names: Vec<&str> = completed.iter().chain(in_flight).map(|v| self.names.variable(*v)).collect();
-                let deps =
-                    if names.len() == 1 { format!("({},)", names[0]) } else { format!("({})", names.join(", ")) };
-                let mut code =
-                    format!("{} = warpgroup_mma_wait(num_outstanding={pending}, deps={deps})", names.join(", "));
-                for variable in in_flight {
-                    let name = self.names.variable(*variable);
-                    code.push_str(&format!("\n{name} = warpgroup_mma_init({name})"));
-                }
-                code
-            }
-            Op::TmaLoad { descriptor, coordinates, to, full } => {
-                let buffer = &self.kernel.buffers[to.buffer.index()];
-                let bytes = buffer.bytes() / u64::from(buffer.slots.max(1));
-                let barrier = to.at.map(|at| self.barrier(*full, at)).unwrap_or_default();
-                let descriptor = &self.kernel.descriptors[descriptor.index()].name;
-                format!(
-                    "mbarrier.expect(bars.index({barrier}), {bytes})\nasync_load({descriptor}, [{}], bars.index({barrier}), {})",
-                    self.joined(coordinates),
-                    self.names.slot(to)
-                )
-            }
-            Op::CpAsync { pointers, mask, elements, whole, to, full } => {
-                let barrier = full.and_then(|full| Some(self.barrier(full, to.at?))).unwrap_or_default();
-                let layout = Layout::neighbours(&pointers.shape, *elements, self.group.warps);
-                // What was proved of the TTIR: that of the same expression here the compiler may not see.
-                let along = |last: u64| {
-                    let mut each = vec![1; pointers.shape.len()];
-                    each.last_mut().into_iter().for_each(|each| *each = last);
-                    format!("{each:?}")
-                };
-                let element = &self.kernel.buffers[to.buffer.index()].element;
-                let bytes = elements * u64::from(element.scalar_bits().unwrap_or(8)) / 8;
-                let mask = mask.as_ref().map_or(String::new(), |m| {
-                    format!(", mask=gl.max_constancy({}, {})", self.names.tile(m, &layout), along(*elements))
-                });
-                let pointers = self.names.tile(pointers, &layout);
-                let (contiguous, aligned) = (along(*elements), along(bytes));
-                let slot = self.names.slot(to);
-                let copied = format!(
-                    "cp_async({slot}, gl.max_contiguous(gl.multiple_of({pointers}, {aligned}), {contiguous}){mask})"
-                );
-                let arrival = format!("async_copy.mbarrier_arrive(bars.index({barrier}), increment_count=False)");
-                match whole {
-                    None if full.is_none() => copied,
-                    None => format!("{copied}\n{arrival}"),
-                    Some(whole) => {
-                        let buffer = &self.kernel.buffers[to.buffer.index()];
-                        let bytes = buffer.bytes() / u64::from(buffer.slots.max(1)) / u64::from(self.group.warps);
-                        let descriptor = &self.kernel.descriptors[whole.descriptor.index()].name;
-                        // Only where it is known where barriers are can bytes be expected without an arrival.
-                        format!(
-                            "if ({}) & (BARRIERS_AT >= 0):\n    mbarrier_expect_from_warps(base, {barrier}, {bytes})\n    async_load({descriptor}, [{}], bars.index({barrier}), {slot})\nelse:\n    {copied}\n{arrival}",
-                            self.names.scalar(&whole.condition),
-                            self.joined(&whole.coordinates),
-                        )
-                    }
-                }
-            }
-            Op::LocalStore { value, to } if self.kernel.buffers[to.buffer.index()].is_tensor() => {
-                tensor_memory::store(&self.names, value, to)
-            }
-            Op::LocalStore { value, to } => {
-                let have = &self.kernel.buffers[to.buffer.index()].element;
-                let is_bit = value.element == twill_triton::mlir::Type::Integer(1);
-                let converted = if is_bit { format!(".to({})", dtype(have)) } else { String::new() };
-                let text = match value.shape.is_empty() {
-                    true => {
-                        let layout = self.names.layout(&Layout::blocked(1, self.group.warps));
-                        format!("gl.full([1], {}, {}, {layout})", self.names.scalar(value), dtype(&value.element))
-                    }
-                    false => self.blocked(value),
-                };
-                let text = if is_bit { format!("({text}){converted}") } else { text };
-                format!("{}.store({text})", self.names.slot(to))
-            }
-            Op::CpAsyncCommit => "async_copy.commit_group()".into(),
-            Op::CpAsyncWait(pending) => format!("async_copy.wait_group({pending})"),
-            Op::FenceProxyAsync => "fence_async_shared()".into(),
-            Op::GroupSync => "thread_barrier()".into(),
-            Op::TmaStore { descriptor, coordinates, from, reduce } => {
-                let call = if reduce.is_some() { "tma_add" } else { "async_store" };
-                let descriptor = &self.kernel.descriptors[descriptor.index()].name;
-                format!("{call}({descriptor}, [{}], {})", self.joined(coordinates), self.names.slot(from))
-            }
-            Op::TmaStoreWait(left) => format!("tma.store_wait(pendings={left})"),
-            Op::GlobalStore { pointers, value, mask } => {
-                format!("gl.store({})", self.store_operands(pointers, value, mask.as_ref()))
-            }
-            Op::AtomicAdd { pointers, value, mask } => {
-                format!("gl.atomic_add({})", self.store_operands(pointers, value, mask.as_ref()))
-            }
-            Op::MbarrierWait { barrier, at, previous } => {
-                let phase = &self.group.cursors[at.index()].name;
-                let phase = if *previous { format!("{phase}_phase ^ 1") } else { format!("{phase}_phase") };
-                format!("mbarrier_wait(bars, base, {}, {phase}, BARRIERS_AT)", self.barrier(*barrier, *at))
-            }
-            Op::MbarrierArrive { barrier, at } => {
-                format!("mbarrier_arrive(bars, base, {}, BARRIERS_AT)", self.barrier(*barrier, *at))
-            }
-            Op::AdvanceCursor(cursor) => self.advance(*cursor),
-            Op::CopyCursor { to, from } => self.copy_cursor(*to, *from),
-            Op::NamedBarrierSync(id) => format!("named_barrier_sync({}, {})", FIRST_NAMED + id.0, self.threads()),
-            Op::NamedBarrierArrive(id) => format!("named_barrier_arrive({}, {})", FIRST_NAMED + id.0, self.threads()),
-        };
-        let mut comment = comment;
-        for line in code.lines() {
-            self.line(depth, line, &comment);
-            end_with_marker(&mut self.out, note.operation);
-            comment.clear();
-        }
-    }
-
-    /// Threads of a ping-pong's named barrier: those of two groups.
-    fn threads(&self) -> u32 {
-        2 * 32 * self.group.warps
-    }
-
-    fn mma(&self, to: VariableId, left: &Operand, right: &Operand, accumulator: Option<VariableId>) -> String {
-        let operand = |o: &Operand| match o {
-            Operand::Shared(slot) => self.names.slot(slot),
-            Operand::Registers(v) => self.names.variable(*v).to_owned(),
-        };
-        let variable = &self.group.variables[to.index()];
-        let (sum, fresh) = match accumulator {
-            Some(v) => (self.names.variable(v).to_owned(), ""),
-            None => {
-                let is_integer = matches!(variable.element, Type::Integer(_));
-                let zero = Expression {
-                    kind: if is_integer { ExpressionKind::Integer(0) } else { ExpressionKind::Float(0.0) },
-                    shape: variable.shape.clone(),
-                    element: variable.element.clone(),
-                };
-                let layout = self.names.layouts[to.index()].clone().unwrap_or(Layout::accumulator(8));
-                (self.names.tile(&zero, &layout), ", use_acc=False")
-            }
-        };
-        format!("{} = warpgroup_mma({}, {}, {sum}{fresh}, is_async=True)", variable.name, operand(left), operand(right))
     }
 }

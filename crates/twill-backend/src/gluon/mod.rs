@@ -5,6 +5,8 @@
 //! | `source` | the file: groups, entry |
 //! | `barriers` | how mbarriers are initialised |
 //! | `cursors` | slots that are filled and read next |
+//! | `group` | a group's function: its loops and branches |
+//! | `ops` | what a group does, one operation at a time |
 //! | `expression` | what is computed |
 //! | `operation` | operations on elements |
 //! | `layout` | names of layouts |
@@ -30,6 +32,7 @@ mod load;
 mod names;
 mod opaque;
 mod operation;
+mod ops;
 mod source;
 mod started_mmas;
 mod tensor_memory;

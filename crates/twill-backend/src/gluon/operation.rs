@@ -75,8 +75,8 @@ fn from_mlir(opaque: &Opaque, operands: &[String], element: &Type) -> String {
             };
             return format!("{}.to({}, fp_downcast_rounding=\"{rounding}\")", nested(first()), dtype(element));
         }
-        // Without that, what is not a number becomes the lower bound.
-        "tt.clampf" if attribute("propagateNan") != "none" => return format!("clamp_nan({all})"),
+        // The others are known by their form.
+        "tt.clampf" => return format!("clamp_nan({all})"),
         "tt.extern_elementwise" => {
             return format!("call_libdevice({}, {}, {all})", literal(attribute("symbol")), dtype(element));
         }

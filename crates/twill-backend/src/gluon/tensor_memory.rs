@@ -6,7 +6,7 @@ use super::names::dtype;
 use twill_codegen::Iteration;
 use twill_codegen::ir::{Addend, Buffer, Group, Slot, Tcgen05Mma, WarpProgram};
 use twill_codegen::ir::{Expression, ExpressionKind};
-use twill_codegen::ir::{Node, Note, Op, any};
+use twill_codegen::ir::{FewTrips, Node, Note, Op, any};
 
 /// What a kernel with tensor memory imports.
 pub(super) const IMPORTS: &str = "import triton.experimental.gluon.language as gl
@@ -132,10 +132,9 @@ pub(super) fn store(names: &Names<'_>, value: &Expression, to: &Slot) -> String 
 /// A tile that is loaded if there are enough trips, and otherwise stays what it is: without a branch, since loading what
 /// nobody has written does no harm.
 pub(super) fn choice<'n>(names: &Names<'_>, trips: &str, switch: &'n Node) -> Option<(String, &'n Note)> {
-    let Node::TripSwitch { at_least, then, exactly, fewer, .. } = switch else { return None };
+    let Node::TripSwitch { at_least, then, fewer: FewTrips::Each(each), .. } = switch else { return None };
     let [Node::Op(Op::Let { to, value }, note)] = then.as_slice() else { return None };
-    let is_alone = exactly.is_empty() && fewer.is_empty();
-    let is_load = matches!(value.kind, ExpressionKind::FromTensor(_)) && is_alone;
+    let is_load = matches!(value.kind, ExpressionKind::FromTensor(_)) && each.is_empty();
     let layout = names.layouts[to.index()].as_ref().filter(|_| is_load)?;
     let name = names.variable(*to);
     Some((format!("{name} = gl.where({trips} >= {at_least}, {}, {name})", names.tile(value, layout)), note))

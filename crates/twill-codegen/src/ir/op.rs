@@ -29,10 +29,8 @@ pub enum Node {
         at_least: u32,
         /// The body.
         then: Vec<Node>,
-        /// For exactly N trips, fewer than `at_least`.
-        exactly: Vec<(u32, Vec<Node>)>,
-        /// For any number of trips below `at_least`.
-        fewer: Vec<Node>,
+        /// For fewer.
+        fewer: FewTrips,
     },
     /// `for variable in lower..upper` in steps: any other loop (`scf.for`). What it carries are variables.
     For {
@@ -69,15 +67,46 @@ pub enum Node {
     Return,
 }
 
+/// What a group does where a loop has fewer trips than its pipeline has stages.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FewTrips {
+    /// Code of its own for exactly N trips; nothing for other numbers.
+    Each(Vec<(u32, Vec<Node>)>),
+    /// The same code for any number, as a shorter pipeline.
+    Any(Vec<Node>),
+}
+
+impl FewTrips {
+    /// What is done for so many trips.
+    pub fn of(&self, trips: u64) -> &[Node] {
+        match self {
+            FewTrips::Each(each) => {
+                each.iter().find(|(n, _)| u64::from(*n) == trips).map_or(&[], |(_, nodes)| nodes.as_slice())
+            }
+            FewTrips::Any(nodes) => nodes,
+        }
+    }
+}
+
 impl Node {
+    /// What is done for so many trips by a branch on them; none of another node.
+    pub fn of_trips(&self, trips: u64) -> Option<&[Node]> {
+        match self {
+            Node::TripSwitch { at_least, then, .. } if trips >= u64::from(*at_least) => Some(then),
+            Node::TripSwitch { fewer, .. } => Some(fewer.of(trips)),
+            _ => None,
+        }
+    }
+
     /// The lists of nodes within it, in the order of the text.
     pub fn blocks(&self) -> Vec<&Vec<Node>> {
         match self {
             Node::Op(..) | Node::Return => Vec::new(),
             Node::PipelinedLoop { body, .. } | Node::For { body, .. } => vec![body],
-            Node::TripSwitch { then, exactly, fewer, .. } => {
-                std::iter::once(then).chain(exactly.iter().map(|(_, nodes)| nodes)).chain([fewer]).collect()
+            Node::TripSwitch { then, fewer: FewTrips::Each(each), .. } => {
+                std::iter::once(then).chain(each.iter().map(|(_, nodes)| nodes)).collect()
             }
+            Node::TripSwitch { then, fewer: FewTrips::Any(nodes), .. } => vec![then, nodes],
             Node::While { before, body, .. } => vec![before, body],
             Node::If { then, otherwise, .. } => vec![then, otherwise],
         }
@@ -88,9 +117,10 @@ impl Node {
         match self {
             Node::Op(..) | Node::Return => Vec::new(),
             Node::PipelinedLoop { body, .. } | Node::For { body, .. } => vec![body],
-            Node::TripSwitch { then, exactly, fewer, .. } => {
-                std::iter::once(then).chain(exactly.iter_mut().map(|(_, nodes)| nodes)).chain([fewer]).collect()
+            Node::TripSwitch { then, fewer: FewTrips::Each(each), .. } => {
+                std::iter::once(then).chain(each.iter_mut().map(|(_, nodes)| nodes)).collect()
             }
+            Node::TripSwitch { then, fewer: FewTrips::Any(nodes), .. } => vec![then, nodes],
             Node::While { before, body, .. } => vec![before, body],
             Node::If { then, otherwise, .. } => vec![then, otherwise],
         }

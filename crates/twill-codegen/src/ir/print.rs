@@ -217,13 +217,15 @@ impl Text<'_> {
                 Node::PipelinedLoop { index, first, body } => {
                     block(f, &format!("pipelined_loop {index} from {first}"), body, "")?;
                 }
-                Node::TripSwitch { index, at_least, then, exactly, fewer } => {
+                Node::TripSwitch { index, at_least, then, fewer } => {
                     block(f, &format!("trip_switch {index} at_least {at_least}"), then, "")?;
-                    for (trips, nodes) in exactly {
-                        block(f, &format!(" exactly {trips}"), nodes, "")?;
-                    }
-                    if !fewer.is_empty() {
-                        block(f, " fewer", fewer, "")?;
+                    match fewer {
+                        FewTrips::Each(each) => {
+                            for (trips, nodes) in each {
+                                block(f, &format!(" exactly {trips}"), nodes, "")?;
+                            }
+                        }
+                        FewTrips::Any(nodes) => block(f, " fewer", nodes, "")?,
                     }
                 }
                 Node::For { variable, lower, upper, step, body } => {

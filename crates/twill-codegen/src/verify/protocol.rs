@@ -9,8 +9,8 @@
 use super::{copies, early_returns, enclosing_loops};
 use crate::error::Error;
 use crate::ir::{
-    Addend, Arrival, Buffer, CursorId, Expression, ExpressionKind, Iteration, IterationNumber, MemoryValue, Node, Op,
-    Operand, Slot, SlotValue, WarpProgram,
+    Addend, Arrival, Buffer, CursorId, Expression, ExpressionKind, FewTrips, Iteration, IterationNumber, MemoryValue,
+    Node, Op, Operand, Slot, SlotValue, WarpProgram,
 };
 use std::collections::HashMap;
 use twill_check::protocol as checked;
@@ -110,17 +110,19 @@ impl Translation<'_> {
                 let trips = LoopId(narrow(*index));
                 all.push(checked::Node::Loop { trips, first: *first, body: self.nodes(body)? });
             }
-            Node::TripSwitch { index, at_least, then, exactly, fewer } => {
+            Node::TripSwitch { index, at_least, then, fewer } => {
                 let trips = LoopId(narrow(*index));
                 let then = self.nodes(then)?;
                 all.push(checked::Node::When { trips, at_least: *at_least, at_most: None, body: then });
-                for (trip, body) in exactly {
+                let few: Vec<(u32, u32, &[Node])> = match fewer {
+                    FewTrips::Each(each) => each.iter().map(|(n, body)| (*n, *n, body.as_slice())).collect(),
+                    FewTrips::Any(body) => {
+                        at_least.checked_sub(1).map(|most| (0, most, body.as_slice())).into_iter().collect()
+                    }
+                };
+                for (at_least, at_most, body) in few {
                     let body = self.nodes(body)?;
-                    all.push(checked::Node::When { trips, at_least: *trip, at_most: Some(*trip), body });
-                }
-                if let (Some(at_most), false) = (at_least.checked_sub(1), fewer.is_empty()) {
-                    let body = self.nodes(fewer)?;
-                    all.push(checked::Node::When { trips, at_least: 0, at_most: Some(at_most), body });
+                    all.push(checked::Node::When { trips, at_least, at_most: Some(at_most), body });
                 }
             }
             // As often in all groups, and as often as it may be: as for tiles. One in another is a longer run.

@@ -39,9 +39,7 @@ fn farthest(nodes: &[Node]) -> u32 {
     let of = |node: &Node| {
         let own = match node {
             Node::PipelinedLoop { first, .. } => *first,
-            Node::TripSwitch { at_least, exactly, .. } => {
-                exactly.iter().map(|(trips, _)| *trips).max().unwrap_or(0).max(*at_least)
-            }
+            Node::TripSwitch { at_least, .. } => *at_least,
             _ => 0,
         };
         node.blocks().into_iter().map(|block| farthest(block)).max().unwrap_or(0).max(own)
@@ -89,15 +87,9 @@ impl Walk<'_> {
                     }
                 }
             }
-            Node::TripSwitch { index, at_least, then, exactly, fewer } => {
-                let trips = self.trips(*index)?;
-                if trips >= i64::from(*at_least) {
-                    return self.nodes(then);
-                }
-                if let Some((_, nodes)) = exactly.iter().find(|(n, _)| i64::from(*n) == trips) {
-                    return self.nodes(nodes);
-                }
-                return self.nodes(fewer);
+            Node::TripSwitch { index, .. } => {
+                let trips = u64::try_from(self.trips(*index)?).unwrap_or(0);
+                return self.nodes(node.of_trips(trips).unwrap_or_default());
             }
             Node::If { condition, then, otherwise } => {
                 self.reads([condition])?;

@@ -113,11 +113,9 @@ impl<'p> ProgramCounter<'p> {
                         continue;
                     }
                 }
-                Node::TripSwitch { index, at_least, then, exactly, fewer } => {
-                    let count = values.trips(*index)?;
-                    let own = || exactly.iter().find(|(n, _)| i64::from(*n) == count).map(|(_, nodes)| nodes);
-                    let branch = if count >= i64::from(*at_least) { then } else { own().unwrap_or(fewer) };
-                    self.enter(branch, Around::Nothing);
+                Node::TripSwitch { index, .. } => {
+                    let count = u64::try_from(values.trips(*index)?).unwrap_or(0);
+                    self.enter(node.of_trips(count).unwrap_or_default(), Around::Nothing);
                     continue;
                 }
                 Node::For { variable, lower, upper, step, body } => {

@@ -110,12 +110,16 @@ impl Reader<'_> {
                 let index = self.number()?;
                 self.expect_word("at_least")?;
                 let (at_least, then) = (self.number()?, self.block()?);
-                let mut exactly = Vec::new();
-                while self.accept_word("exactly") {
-                    exactly.push((self.number()?, self.block()?));
-                }
-                let fewer = if self.accept_word("fewer") { self.block()? } else { Vec::new() };
-                Node::TripSwitch { index, at_least, then, exactly, fewer }
+                let fewer = if self.accept_word("fewer") {
+                    FewTrips::Any(self.block()?)
+                } else {
+                    let mut each = Vec::new();
+                    while self.accept_word("exactly") {
+                        each.push((self.number()?, self.block()?));
+                    }
+                    FewTrips::Each(each)
+                };
+                Node::TripSwitch { index, at_least, then, fewer }
             }
             "for" => {
                 self.word()?;

@@ -91,12 +91,12 @@ impl Reader<'_, '_> {
                 let mask = operands.get(2).map(|m| self.value(*m, region, program, at)).transpose()?;
                 if operation.name == "tt.store" {
                     self.group.act(Op::GlobalStore { pointers, value, mask });
+                } else if value.shape.is_empty() && self.is_flag(id) {
+                    // Others may wait for it, and then read what has been stored.
+                    let way_out = "say sem=\"relaxed\", or use a kernel in order";
+                    return Err(self.lowering.unsupported(id, "atomics of one number that order stores", way_out));
                 } else if kind_of(operation).ends_with("add") {
                     self.group.act(Op::AtomicAdd { pointers, value, mask });
-                } else if value.shape.is_empty() && self.may_be_a_flag(id) {
-                    // Others may wait for it, and then read what all groups have stored.
-                    let way_out = "say sem=\"relaxed\", or use a kernel in order";
-                    return Err(self.lowering.unsupported(id, "atomics of one number beside stores", way_out));
                 } else {
                     // What memory held before is given a name, and nobody reads it.
                     let element = self.lowering.element(operands[1]);
@@ -113,18 +113,25 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Whether an atomic operation orders stores of the kernel.
-    fn may_be_a_flag(&self, id: OperationId) -> bool {
-        let module = self.lowering.module;
+    /// Whether an atomic operation orders stores that this group does not do, or that TMA does: they may come later.
+    fn is_flag(&self, id: OperationId) -> bool {
+        let lowering = &self.lowering;
+        let module = lowering.module;
         let is_relaxed = match module.operation(id).attributes.get("sem") {
             Some(Attribute::Enumeration(word) | Attribute::Other(word)) => word == "relaxed",
             Some(Attribute::Integer { value, .. }) => *value == 1,
             _ => false,
         };
-        let stores = |operation: &twill_triton::mlir::Operation| {
-            matches!(operation.name.as_str(), "tt.store" | "tt.descriptor_store")
+        let comes_later = |one: OperationId| match module.operation(one).name.as_str() {
+            "tt.descriptor_store" => true,
+            "tt.store" => {
+                module.operation(one).block != module.operation(id).block
+                    || lowering.kernel.stored_matrix(one).is_some()
+                    || lowering.parts(one).iter().any(|part| part.group != self.group.id)
+            }
+            _ => false,
         };
-        !is_relaxed && module.walk(module.top()).any(|one| stores(module.operation(one)))
+        !is_relaxed && module.walk(module.top()).any(comes_later)
     }
 
     /// The storage of a tile of before the loops that nobody but this group read, and that holds just what is to be stored:

@@ -11,7 +11,7 @@ use crate::ir::Region;
 use crate::ir::{Arrival, Form, Slot};
 use crate::ir::{BarrierId, BufferId, CursorId, SlotValue};
 use crate::ir::{Expression, ExpressionKind};
-use crate::ir::{Node, Note, Op};
+use crate::ir::{FewTrips, Node, Note, Op};
 use crate::passes::steps::program::{BufferKind, Iteration};
 use std::collections::BTreeMap;
 use twill_graph::{GroupId, GroupRole};
@@ -215,9 +215,8 @@ impl Reader<'_, '_> {
             self.trip_count(index)?;
             let value = self.value(parts.initial[k], region, producer.program, None)?;
             self.group.place(index + 1, Node::Op(Op::Let { to, value }, Note::default()));
-            let switch =
-                Node::TripSwitch { index, at_least: 1, then: vec![load], exactly: Vec::new(), fewer: Vec::new() };
-            self.group.place(index + 1, switch);
+            let fewer = FewTrips::Each(Vec::new());
+            self.group.place(index + 1, Node::TripSwitch { index, at_least: 1, then: vec![load], fewer });
         }
         Ok(self.group.read(to))
     }

@@ -3,7 +3,7 @@
 use super::{LoopBuilder, buffers};
 use crate::builder::group::{GroupBuilder, shifted};
 use crate::error::Error;
-use crate::ir::{Expression, Node, Note, Op, VariableId, any, visit};
+use crate::ir::{Expression, FewTrips, Node, Note, Op, VariableId, any, visit};
 use crate::passes::steps::program::{GroupSteps, Iteration};
 use std::collections::{BTreeMap, BTreeSet};
 use twill_graph::OpId;
@@ -99,17 +99,18 @@ impl LoopBuilder<'_, '_> {
         self.wgmma_wait_all();
         nodes.append(&mut self.reader.group.out);
         if warp.first > 0 {
-            let (mut exactly, mut fewer) = (Vec::new(), Vec::new());
-            if let Some(shorter) = &warp.shorter {
+            let fewer = if let Some(shorter) = &warp.shorter {
                 self.restore(before);
-                fewer = self.pipeline(shorter)?;
+                FewTrips::Any(self.pipeline(shorter)?)
             } else {
+                let mut each = Vec::new();
                 for trips in 1..warp.first {
                     self.restore(before.clone());
-                    exactly.push((trips, self.few_trips(warp, i64::from(trips))?));
+                    each.push((trips, self.few_trips(warp, i64::from(trips))?));
                 }
-            }
-            nodes = vec![Node::TripSwitch { index: self.index, at_least: warp.first, then: nodes, exactly, fewer }];
+                FewTrips::Each(each)
+            };
+            nodes = vec![Node::TripSwitch { index: self.index, at_least: warp.first, then: nodes, fewer }];
         }
         Ok(nodes)
     }
