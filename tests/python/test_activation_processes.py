@@ -50,7 +50,9 @@ def test_a_child_tries_nothing(cache, tmp_path):
 def test_a_fork_while_a_kernel_is_loaded(cache):
     ended = run("forking_while_loading", 5, TWILL="1", TWILL_CACHE=cache)
     right(ended)
-    assert [line["twill"] for line in ended.lines] == [5, 5]
+    twill = {line["child"]: line["twill"] for line in ended.lines}
+    # Whether a second function's kernel is loaded before the parent's last launch is for the machine to say.
+    assert twill[True] == 5 and 5 <= twill[False] < 10, twill
 
 
 def test_the_end_while_a_kernel_is_loaded(cache):
