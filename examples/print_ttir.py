@@ -329,7 +329,7 @@ def tables():
     )
 
 
-LOOPS = ("persistent", "carrying", "deep", "returning", "clearing", "dependent", "chosen", "adding", "recurrent", "branching")
+LOOPS = ("persistent", "carrying", "deep", "returning", "clearing", "dependent", "chosen", "adding", "recurrent", "branching", "multiplying")
 
 VARIANTS = [
     gemm_tma(),

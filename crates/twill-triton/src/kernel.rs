@@ -2,6 +2,7 @@
 
 mod affine;
 mod carried_loads;
+mod carried_operands;
 mod dependent_launch;
 mod dimensions;
 mod early_returns;
@@ -69,6 +70,7 @@ impl Kernel {
         let module = masked_loads::with_zeros(module, function);
         let module = single_results::split(module, function);
         let module = carried_loads::through_registers(module, function);
+        let module = carried_operands::copied_where_read(module, function);
         let module = match step {
             Some(step) => crate::retile_loop::with_step(module, function, step)?,
             None => module,

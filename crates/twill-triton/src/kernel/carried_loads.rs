@@ -17,24 +17,7 @@ pub(crate) fn through_registers(mut module: Module, function: OperationId) -> Mo
             if !is_loaded(&module, end, value) {
                 continue;
             }
-            let bit = NewOperation {
-                name: "arith.constant",
-                operands: Vec::new(),
-                attributes: vec![("value", Attribute::Bool(true))],
-                result: (Type::Integer(1), "always"),
-                like: end,
-            };
-            let always = module.insert_before(end, bit);
-            let (kind, name) = (module.type_of(value).clone(), module.value(value).name.clone());
-            let operands = vec![always, value, value];
-            let same = NewOperation {
-                name: "arith.select",
-                operands,
-                attributes: Vec::new(),
-                result: (kind, &name),
-                like: end,
-            };
-            let same = module.insert_before(end, same);
+            let same = copied_before(&mut module, end, value);
             module.set_operand(end, k, same);
             changed = true;
         }
@@ -43,6 +26,27 @@ pub(crate) fn through_registers(mut module: Module, function: OperationId) -> Mo
         module.number_uses();
     }
     module
+}
+
+/// A copy of a tile before an operation: a selection whose both sides are the tile.
+pub(super) fn copied_before(module: &mut Module, before: OperationId, value: ValueId) -> ValueId {
+    let bit = NewOperation {
+        name: "arith.constant",
+        operands: Vec::new(),
+        attributes: vec![("value", Attribute::Bool(true))],
+        result: (Type::Integer(1), "always"),
+        like: before,
+    };
+    let always = module.insert_before(before, bit);
+    let (kind, name) = (module.type_of(value).clone(), module.value(value).name.clone());
+    let same = NewOperation {
+        name: "arith.select",
+        operands: vec![always, value, value],
+        attributes: Vec::new(),
+        result: (kind, &name),
+        like: before,
+    };
+    module.insert_before(before, same)
 }
 
 /// Whether a value is a tile that the loop with this end loads, however it is seen.
