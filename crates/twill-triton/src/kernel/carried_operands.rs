@@ -43,7 +43,8 @@ pub(crate) fn copied_where_read(mut module: Module, function: OperationId) -> Mo
 fn origin(module: &Module, mut at: OperationId, mut k: usize) -> Option<(OperationId, usize, ValueId)> {
     loop {
         let value = module.operation(at).operands.get(k).copied()?;
-        let behind = module.defining_operation(value).filter(|id| module.operation(*id).block == module.operation(at).block);
+        let behind =
+            module.defining_operation(value).filter(|id| module.operation(*id).block == module.operation(at).block);
         match behind.and_then(|id| Some((id, views::viewed(module.operation(id))?))) {
             Some(view) => (at, k) = view,
             None => return Some((at, k, value)),
