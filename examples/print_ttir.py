@@ -329,7 +329,10 @@ def tables():
     )
 
 
-LOOPS = ("persistent", "carrying", "deep", "returning", "clearing", "dependent", "chosen", "adding", "recurrent", "branching", "multiplying")
+LOOPS = (
+    *("persistent", "carrying", "deep", "returning", "clearing", "dependent", "chosen", "adding", "recurrent", "branching"),
+    *("multiplying", "following"),
+)
 
 VARIANTS = [
     gemm_tma(),

@@ -116,6 +116,7 @@ fn loops_through_pointers_compute_what_they_say() {
         ("loops/adding", [true, false, true, false]),
         ("loops/recurrent", [true, false, true, false]),
         ("loops/multiplying", [true, true, true, false]),
+        ("loops/following", [true, true, true, true]),
         ("loops/branching", [true, false, true, true]),
         ("pointers/nearest", [true, true, true, true]),
         ("pointers/halves", [true, false, true, true]),

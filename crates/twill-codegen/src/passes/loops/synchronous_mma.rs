@@ -30,6 +30,7 @@ impl LoopBuilder<'_, '_> {
         let left = self.multiplied(left, &region.all_along(1, depth), program, iteration)?;
         let right = self.multiplied(right, &region.all_along(0, depth), program, iteration)?;
         let sum = self.reader.value(sum, region, program, Some((self.index, iteration)))?;
+        self.wait_for_value(&sum);
         let to = self.produce(op, iteration);
         self.timestamp(op, Moment::Issue, iteration);
         self.reader.group.note = note;

@@ -4,6 +4,7 @@ use super::LoopBuilder;
 use crate::builder::group::{InFlightMma, iterations_before};
 use crate::error::Error;
 use crate::ir::VariableId;
+use crate::ir::{Expression, ExpressionKind};
 use crate::ir::{Node, Op};
 use crate::passes::steps::program::{Barrier, BufferId as LoopBufferId, Iteration};
 use twill_graph::OpId;
@@ -96,6 +97,15 @@ impl LoopBuilder<'_, '_> {
         }
         if let Some(position) = self.reader.group.in_flight.iter().position(|f| f.op == op && same(f.iteration)) {
             self.wgmma_wait_up_to(position);
+        }
+    }
+
+    /// Waits for the MMAs that a variable is the result of, before threads read it.
+    pub(super) fn wait_for_value(&mut self, value: &Expression) {
+        if let ExpressionKind::Variable(v) = value.kind
+            && let Some(last) = self.reader.group.in_flight.iter().rposition(|f| f.result == v)
+        {
+            self.wgmma_wait_up_to(last);
         }
     }
 

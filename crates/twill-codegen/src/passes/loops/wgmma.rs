@@ -59,13 +59,8 @@ impl LoopBuilder<'_, '_> {
             Some(match value.kind {
                 ExpressionKind::Variable(v) if has_form(v) && !(is_read && runs(v)) => v,
                 kind => {
-                    // Threads read it, so it must be there.
-                    if let ExpressionKind::Variable(v) = kind
-                        && let Some(last) = self.reader.group.in_flight.iter().rposition(|f| f.result == v)
-                    {
-                        self.wgmma_wait_up_to(last);
-                    }
                     let value = Expression { kind, ..value };
+                    self.wait_for_value(&value);
                     let to = self.reader.group.variable("sum", &value.shape, value.element.clone(), form);
                     self.reader.group.act(Op::Let { to, value });
                     to
