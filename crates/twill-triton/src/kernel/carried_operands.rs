@@ -11,22 +11,22 @@ use crate::mlir::{Module, OperationId, ValueId};
 pub(crate) fn copied_where_read(mut module: Module, function: OperationId) -> Module {
     let mut reads: Vec<(OperationId, usize, ValueId)> = Vec::new();
     for parts in module.for_loops(function) {
-        let body = module.operation(parts.terminator).block;
         let changes = |k: &usize| parts.yielded[*k] != parts.carried[*k] && parts.yielded[*k] != parts.initial[*k];
         let carried: Vec<ValueId> = (0..parts.carried.len()).filter(changes).map(|k| parts.carried[k]).collect();
-        for id in module.walk(parts.operation).filter(|id| module.operation(*id).name == "tt.dot") {
-            if module.operation(id).block != body {
-                continue;
-            }
-            // Left operands may come from registers, unless they are transposed.
-            for (k, is_shared) in [(0, false), (1, true)] {
-                let Some((at, place, value)) = origin(&module, id, k) else { continue };
-                if carried.contains(&value) && (is_shared || at != id) {
+        let Some(body) = module.operation(parts.terminator).block else { continue };
+        let all = module.block(body).operations.iter().copied();
+        for mma in all.filter(|id| module.operation(*id).name == "tt.dot") {
+            for k in [0, 1] {
+                let Some((at, place, value)) = origin(&module, mma, k) else { continue };
+                // A left operand may come from registers, unless it is transposed.
+                let may_be_in_registers = k == 0 && at == mma;
+                if carried.contains(&value) && !may_be_in_registers {
                     reads.push((at, place, value));
                 }
             }
         }
     }
+    // Two MMAs may read one transposition.
     reads.sort_unstable();
     reads.dedup();
     for (at, place, value) in &reads {
