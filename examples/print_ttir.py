@@ -27,6 +27,8 @@ from triton._C.libtriton import ir  # noqa: E402
 from triton.backends.compiler import GPUTarget, Language  # noqa: E402
 from triton.compiler import ASTSource, make_backend  # noqa: E402
 
+from quantised import variants as quantised  # noqa: E402
+
 TRITON_VERSION = "3.6.0"
 """The version that the files belong to."""
 EXAMPLES = Path(__file__).resolve().parent
@@ -331,7 +333,7 @@ def tables():
 
 LOOPS = (
     *("persistent", "carrying", "deep", "returning", "clearing", "dependent", "chosen", "adding", "recurrent", "branching"),
-    *("multiplying", "following"),
+    *("multiplying", "following", "scaled"),
 )
 
 VARIANTS = [
@@ -413,6 +415,7 @@ VARIANTS = [
     pointers("bounded", BLOCK=64),
     pointers("mixed", BLOCK=64),
     pointers("carried_on", BLOCK=64),
+    *quantised.variants(Variant, tile),
 ]
 
 

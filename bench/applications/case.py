@@ -16,8 +16,8 @@ class Case:
 
     package: str
     name: str
-    make: Callable[[], Call | tuple[Call, Call]]
-    """Makes random inputs on the GPU; the call, and if there is one the same in float64."""
+    make: Callable[[], Call | tuple[Call, Call | None] | tuple[Call, Call | None, dict[str, Call]]]
+    """Makes random inputs on the GPU; the call, if there is one the same in float64, and the same by other libraries."""
     tolerance: float
     """Largest error of a result against float64, relative to the largest value of the reference."""
 

@@ -18,7 +18,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from .case import Case, cases
+from .case import Call, Case, cases
 
 TRIALS = 150
 """Calls within which it is settled who is faster."""
@@ -63,7 +63,8 @@ def measured(case: Case, mode: str, lock: str | None) -> dict[str, Any]:
 
     torch.manual_seed(torch.seed())
     made = case.make()
-    call, reference = made if isinstance(made, tuple) else (made, None)
+    parts = made if isinstance(made, tuple) else (made,)
+    call, reference, peers = (*parts, *(None, {})[len(parts) - 1 :])
     if mode == "check":
         return compared(call)
     activation.install(mode)
@@ -73,10 +74,10 @@ def measured(case: Case, mode: str, lock: str | None) -> dict[str, Any]:
     torch.cuda.synchronize()
     first_seconds = time.monotonic() - first
     with alone(lock):
-        return {"first_call_seconds": round(first_seconds, 2), **timed(case, call, reference)}
+        return {"first_call_seconds": round(first_seconds, 2), **timed(case, call, reference, peers)}
 
 
-def timed(case: Case, call: Callable[[], Sequence[Any]], reference: Callable[[], Sequence[Any]] | None) -> dict[str, Any]:
+def timed(case: Case, call: Call, reference: Call | None, peers: dict[str, Call]) -> dict[str, Any]:
     """Times and differences of calls while Twill is active."""
     import torch
     from twill_gpu import activation
@@ -124,8 +125,18 @@ def timed(case: Case, call: Callable[[], Sequence[Any]], reference: Callable[[],
         after_all, wall_after_all = milliseconds(call), wall_milliseconds(call)
     row["stock_ms"], row["twill_ms"] = round((before + after_all) / 2, 4), round(after, 4)
     row["stock_wall_ms"], row["twill_wall_ms"] = round((wall_before + wall_after_all) / 2, 4), round(wall_after, 4)
+    row["peers"] = {name: peer_times(peer, stock) for name, peer in peers.items()}
     row["tolerance"] = case.tolerance
     return row
+
+
+def peer_times(peer: Call, stock: Sequence[Any]) -> dict[str, Any]:
+    """The time of another library's call and its largest difference from stock Triton's results; an error where it has none."""
+    try:
+        differences = [difference(one.view(other.shape), other) for one, other in zip(peer(), stock)]
+        return {"ms": round(milliseconds(peer), 4), "difference": float(f"{max(differences, default=0.0):.3g}")}
+    except Exception as error:  # What a library supports is its own affair.
+        return {"error": f"{type(error).__name__}: {error}"[:300]}
 
 
 @contextlib.contextmanager

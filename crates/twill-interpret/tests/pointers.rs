@@ -117,6 +117,7 @@ fn loops_through_pointers_compute_what_they_say() {
         ("loops/recurrent", [true, false, true, false]),
         ("loops/multiplying", [true, true, true, false]),
         ("loops/following", [true, true, true, true]),
+        ("loops/scaled", [true, true, true, false]),
         ("loops/branching", [true, false, true, true]),
         ("pointers/nearest", [true, true, true, true]),
         ("pointers/halves", [true, false, true, true]),

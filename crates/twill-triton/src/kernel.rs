@@ -6,6 +6,7 @@ mod carried_operands;
 mod dependent_launch;
 mod dimensions;
 mod early_returns;
+mod equal_elements;
 mod extract;
 mod grid;
 mod if_conversion;
@@ -68,6 +69,7 @@ impl Kernel {
         let module = unroll::unrolled(module, function);
         let module = if_conversion::if_converted(module, function);
         let module = masked_loads::with_zeros(module, function);
+        let module = equal_elements::loaded_once(module, function);
         let module = single_results::split(module, function);
         let module = carried_loads::through_registers(module, function);
         let module = carried_operands::copied_where_read(module, function);

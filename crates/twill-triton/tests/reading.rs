@@ -252,3 +252,14 @@ fn an_empty_module_has_an_empty_body() {
     }
     assert!(matches!(parse("// nothing\n", "x"), Err(ParseError::Empty { .. })));
 }
+
+/// Triton 3.6 prints the signs of a descriptor's integers, and none of the tiles that it copies.
+#[test]
+fn integers_of_descriptors_have_no_signs() {
+    for element in ["si8", "ui8", "i8"] {
+        let module = read(&format!("tt.func @f(%d: !tt.tensordesc<tensor<8x4x{element}>>) {{ tt.return }}"));
+        let argument = module.arguments(module.function("f").unwrap())[0];
+        let block = Type::TensorDescriptor(Box::new(tensor(&[8, 4], Type::Integer(8))));
+        assert_eq!(*module.type_of(argument), block, "{element}");
+    }
+}

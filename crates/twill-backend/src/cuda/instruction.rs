@@ -16,12 +16,12 @@ const WIDEST: u64 = 256;
 struct Instruction {
     /// Columns of its result.
     columns: u64,
-    /// Of its operands, such as `f16`.
-    kind: &'static str,
+    /// Of its left and its right operand.
+    kinds: [Kind; 2],
     /// Of its result: numbers of 32 bits, or of 16, two to a register.
     sum: Sum,
-    /// The type in C++.
-    element: String,
+    /// The operands' types in C++.
+    elements: [String; 2],
     /// Where its left operand is.
     left: Left,
     /// Elements of a row of the right operand are side by side.
@@ -32,6 +32,58 @@ struct Instruction {
 enum Sum {
     Single,
     Half,
+    Integer,
+}
+
+/// Elements of an operand, by PTX's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    F16,
+    Bf16,
+    Tf32,
+    E4m3,
+    E5m2,
+    S8,
+}
+
+impl Kind {
+    /// Of a type; `None` of types that no `wgmma` multiplies.
+    fn of(element: &Type) -> Option<Self> {
+        Some(match element {
+            Type::Float(FloatKind::F16) => Self::F16,
+            Type::Float(FloatKind::BF16) => Self::Bf16,
+            Type::Float(FloatKind::F32) => Self::Tf32,
+            Type::Float(FloatKind::F8E4M3FN) => Self::E4m3,
+            Type::Float(FloatKind::F8E5M2) => Self::E5m2,
+            Type::Integer(8) => Self::S8,
+            _ => return None,
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::F16 => "f16",
+            Self::Bf16 => "bf16",
+            Self::Tf32 => "tf32",
+            Self::E4m3 => "e4m3",
+            Self::E5m2 => "e5m2",
+            Self::S8 => "s8",
+        }
+    }
+
+    /// Elements along the depth of one instruction: 32 bytes.
+    fn depth(self) -> u64 {
+        match self {
+            Self::F16 | Self::Bf16 => 16,
+            Self::Tf32 => 8,
+            Self::E4m3 | Self::E5m2 | Self::S8 => 32,
+        }
+    }
+
+    /// Whether the instruction reads operands in either order ("imm-trans"). Others lie along the depth.
+    fn has_transposition(self) -> bool {
+        matches!(self, Self::F16 | Self::Bf16)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,20 +112,12 @@ pub(super) fn definitions(kernel: &WarpProgram) -> Result<String, Error> {
             return Err(error);
         }
     }
-    let kinds: BTreeSet<(u64, &str, &String, bool, bool)> =
-        used.iter().map(|i| (i.columns, i.kind, &i.element, i.is_left_transposed(), i.right_along_columns)).collect();
+    let specialisations: BTreeSet<String> = used.iter().map(Instruction::specialisation).collect();
     let mut out = String::new();
-    for (columns, kind, element, left_along_rows, right_along_columns) in kinds {
-        let _ = writeln!(
-            out,
-            "template <> struct instruction<{columns}, {element}, {left_along_rows}, {right_along_columns}> {{"
-        );
+    for specialisation in specialisations {
+        let _ = writeln!(out, "template <> struct instruction<{specialisation}> {{");
         for one in &used {
-            let is_this = one.columns == columns
-                && one.kind == kind
-                && one.is_left_transposed() == left_along_rows
-                && one.right_along_columns == right_along_columns;
-            if is_this {
+            if one.specialisation() == specialisation {
                 out.push_str(&one.text());
             }
         }
@@ -95,30 +139,35 @@ fn of(
     let Some(columns) = columns else {
         return Err(missing("an MMA whose result has not a multiple of 8 columns".into()));
     };
-    let element = &buffer(slot).element;
-    let kind = match element {
-        Type::Float(FloatKind::F16) => "f16",
-        Type::Float(FloatKind::BF16) => "bf16",
-        other => return Err(missing(format!("MMAs of {other}"))),
+    let right_element = &buffer(slot).element;
+    let (left, left_element) = match left {
+        Operand::Shared(slot) => (Left::Shared { along_rows: slot.transposed }, &buffer(slot).element),
+        Operand::Registers(variable) => (Left::Registers, &group.variables[variable.index()].element),
     };
-    let left = match left {
-        Operand::Shared(slot) => Left::Shared { along_rows: slot.transposed },
-        Operand::Registers(variable) if group.variables[variable.index()].element == *element => Left::Registers,
-        Operand::Registers(_) => return Err(missing("operands of two types".into())),
-    };
+    let kind = |element| Kind::of(element).ok_or_else(|| missing(format!("MMAs of {element}")));
+    let kinds = [kind(left_element)?, kind(right_element)?];
+    let is_float8 = kinds.map(|kind| matches!(kind, Kind::E4m3 | Kind::E5m2));
+    if kinds[0] != kinds[1] && is_float8 != [true; 2] {
+        return Err(missing("operands of two types".into()));
+    }
+    let right_along_columns = !slot.transposed;
+    if !kinds[1].has_transposition() {
+        if left == Left::Registers {
+            return Err(missing(format!("MMAs of {left_element} with the left operand in registers")));
+        }
+        if left == (Left::Shared { along_rows: true }) || right_along_columns {
+            return Err(missing(format!("MMAs of {right_element} whose operands do not lie along the depth")));
+        }
+    }
     let sum = match to.element {
-        Type::Float(FloatKind::F32) => Sum::Single,
-        Type::Float(FloatKind::F16) if kind == "f16" => Sum::Half,
+        Type::Float(FloatKind::F32) if kinds[0] != Kind::S8 => Sum::Single,
+        Type::Float(FloatKind::F16) if kinds[0] == Kind::F16 => Sum::Half,
+        // Those of fewer columns exist for 8, 16 and 24 ("Matrix Shape").
+        Type::Integer(32) if kinds[0] == Kind::S8 && (columns % 16 == 0 || columns < 32) => Sum::Integer,
         ref other => return Err(missing(format!("sums of {other}"))),
     };
-    Ok(Instruction {
-        columns,
-        kind,
-        sum,
-        element: names::element(element)?,
-        left,
-        right_along_columns: !slot.transposed,
-    })
+    let elements = [names::element(left_element)?, names::element(right_element)?];
+    Ok(Instruction { columns, kinds, sum, elements, left, right_along_columns })
 }
 
 impl Instruction {
@@ -126,10 +175,17 @@ impl Instruction {
         self.left == Left::Shared { along_rows: true }
     }
 
+    /// The arguments of its template.
+    fn specialisation(&self) -> String {
+        let [left, right] = &self.elements;
+        format!("{}, {left}, {right}, {}, {}", self.columns, self.is_left_transposed(), self.right_along_columns)
+    }
+
     fn text(&self) -> String {
         let (registers, constraint, result, sum) = match self.sum {
             Sum::Single => (self.columns / 2, "+f", "float", "f32"),
             Sum::Half => (self.columns / 4, "+r", "u32", "f16"),
+            Sum::Integer => (self.columns / 2, "+r", "int", "s32"),
         };
         let join = |mut each: Vec<String>, with: &str| {
             let lines: Vec<String> = each.chunks_mut(16).map(|line| line.join(with)).collect();
@@ -137,31 +193,39 @@ impl Instruction {
         };
         let results = (0..registers).map(|k| format!("%{k}")).collect::<Vec<_>>().join(", ");
         let outputs = join((0..registers).map(|k| format!("\"{constraint}\"(d[{k}])")).collect(), ", ");
-        let (left, taken, inputs, parameter, transposed) = match self.left {
+        let (left, taken, inputs, parameter) = match self.left {
             Left::Registers => {
                 let names: Vec<String> = (0..4).map(|k| format!("%{}", registers + k)).collect();
                 let inputs = "\"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3])";
-                (format!("{{{}}}", names.join(", ")), 4, inputs, "const u32 *a", String::new())
+                (format!("{{{}}}", names.join(", ")), 4, inputs, "const u32 *a")
             }
-            Left::Shared { along_rows } => {
-                (format!("%{registers}"), 1, "\"l\"(a)", "u64 a", format!(" {},", u32::from(along_rows)))
-            }
+            Left::Shared { .. } => (format!("%{registers}"), 1, "\"l\"(a)", "u64 a"),
         };
         let right = registers + taken;
-        let kind = self.kind;
+        let [left_kind, right_kind] = self.kinds;
+        // Signs of the operands, which integers have none of, and which lie along rows.
+        let mut immediates = if self.sum == Sum::Integer { String::new() } else { ", 1, 1".to_owned() };
+        if right_kind.has_transposition() {
+            if let Left::Shared { along_rows } = self.left {
+                let _ = write!(immediates, ", {}", u32::from(along_rows));
+            }
+            let _ = write!(immediates, ", {}", u32::from(self.right_along_columns));
+        }
         format!(
             "  TWILL static void issue({result} *d, {parameter}, u64 b, bool adds) {{
     asm volatile(\"{{ .reg .pred p; setp.ne.b32 p, %{}, 0; \"
-        \"wgmma.mma_async.sync.aligned.m64n{}k16.{sum}.{kind}.{kind} \"
+        \"wgmma.mma_async.sync.aligned.m64n{}k{}.{sum}.{}.{} \"
         \"{{{results}}}, \"
-        \"{left}, %{right}, p, 1, 1,{transposed} {}; }}\"
+        \"{left}, %{right}, p{immediates}; }}\"
         : {outputs}
         : {inputs}, \"l\"(b), \"r\"(int(adds)));
   }}
 ",
             right + 1,
             self.columns,
-            u32::from(self.right_along_columns),
+            right_kind.depth(),
+            left_kind.name(),
+            right_kind.name(),
         )
     }
 }

@@ -11,6 +11,7 @@ use twill_codegen::Error;
 use twill_codegen::ir::BarrierId;
 use twill_codegen::ir::{Arrival, Buffer, Group, WarpProgram};
 use twill_codegen::passes::multicast::CTAS;
+use twill_triton::mlir::{FloatKind, Type};
 
 /// A group's function.
 pub(super) struct PrintedGroup {
@@ -69,7 +70,10 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> Result<String, Err
     if kernel.tile_scheduler.wave_sync {
         out.push_str("#include \"twill_wave_sync.cuh\"\n");
     }
-    if groups.iter().any(|group| group.text.contains("__nv_fp8_")) {
+    let is_float8 = |element: &Type| matches!(element, Type::Float(FloatKind::F8E4M3FN | FloatKind::F8E5M2));
+    if kernel.buffers.iter().any(|buffer| is_float8(&buffer.element))
+        || groups.iter().any(|group| group.text.contains("__nv_fp8_"))
+    {
         out.push_str("#include <cuda_fp8.h>\n");
     }
     out.push_str("#ifndef __CUDACC_RTC__\n#include \"kernel.h\"\n#endif\n\nnamespace twill {\n");

@@ -50,7 +50,8 @@ fn data_type(kind: &Type) -> Result<&'static str, Error> {
         Type::Float(FloatKind::BF16) => "CU_TENSOR_MAP_DATA_TYPE_BFLOAT16",
         Type::Float(FloatKind::F32) => "CU_TENSOR_MAP_DATA_TYPE_FLOAT32",
         Type::Float(FloatKind::F64) => "CU_TENSOR_MAP_DATA_TYPE_FLOAT64",
-        Type::Integer(8) => "CU_TENSOR_MAP_DATA_TYPE_UINT8",
+        // Copies read no numbers: floats of 8 bits are bytes.
+        Type::Integer(8) | Type::Float(FloatKind::F8E4M3FN | FloatKind::F8E5M2) => "CU_TENSOR_MAP_DATA_TYPE_UINT8",
         Type::Integer(16) => "CU_TENSOR_MAP_DATA_TYPE_UINT16",
         Type::Integer(32) => "CU_TENSOR_MAP_DATA_TYPE_INT32",
         Type::Integer(64) => "CU_TENSOR_MAP_DATA_TYPE_INT64",

@@ -248,6 +248,7 @@ template <typename L, typename F> TWILL void for_each(F act) {
 
 TWILL void touch(float &x) { asm volatile("" : "+f"(x)::"memory"); }
 TWILL void touch(u32 &x) { asm volatile("" : "+r"(x)::"memory"); }
+TWILL void touch(int &x) { asm volatile("" : "+r"(x)::"memory"); }
 
 /// What asynchronous MMAs wrote or read is used, or written again, only after this.
 template <typename T, typename L> TWILL void operand_fence(tile<T, L> &tile) {
@@ -624,9 +625,9 @@ TWILL void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"
 TWILL void wgmma_commit_group() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int LEFT> TWILL void wgmma_wait_group() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory"); }
 
-/// The instruction m64nNk16 for elements of type T; which of its operands are in registers, and whether those in shared
-/// memory have their own rows or columns side by side. The kernel's file has those that it uses.
-template <int N, typename T, bool LEFT_ALONG_COLUMNS, bool RIGHT_ALONG_ROWS> struct instruction;
+/// The instruction m64nNkK for operands of types A and B, K elements of which are 32 bytes; whether those in shared memory have
+/// their own rows or columns side by side. The kernel's file has those that it uses.
+template <int N, typename A, typename B, bool LEFT_ALONG_COLUMNS, bool RIGHT_ALONG_ROWS> struct instruction;
 
 /// A tile in shared memory seen with rows and columns changed.
 template <typename P> struct transposed {
@@ -675,12 +676,12 @@ template <typename D, int R, int C> TWILL auto *part_of_sum(tile<D, accumulator<
 template <typename D, int R, int C, typename Left, typename Right>
 TWILL void wgmma(tile<D, accumulator<R, C>> &sum, Left left, Right right, bool adds) {
   constexpr int width = C < 256 ? C : 256;
-  using one = instruction<width, typename Right::type, !Left::along_rows, Right::along_rows>;
+  using one = instruction<width, typename Left::type, typename Right::type, !Left::along_rows, Right::along_rows>;
+  constexpr int each = 32 / int(sizeof(typename Right::type)), depth = Right::rows / each, across = C / width;
+  static_assert(Right::rows % each == 0, "an MMA takes 32 bytes of each row");
   wgmma_fence();
-  static_assert(Right::rows % 16 == 0, "an MMA takes 16 elements of each row");
-  constexpr int depth = Right::rows / 16, across = C / width;
   repeat<R / 64 * across * depth>([&](int part) {
-    const int k = part % depth * 16, column = part / depth % across * width, row = part / depth / across * 64;
+    const int k = part % depth * each, column = part / depth % across * width, row = part / depth / across * 64;
     one::issue(part_of_sum(sum, row, column), part_of(left, row, k), part_of(right, k, column), adds || k > 0);
   });
   wgmma_commit_group();
@@ -690,7 +691,7 @@ TWILL void wgmma(tile<D, accumulator<R, C>> &sum, Left left, Right right, bool a
 template <typename D, int R, int C, int K, typename T, typename Right>
 TWILL void wgmma(tile<D, accumulator<R, C>> &sum, const tile<T, accumulator<R, K>> &left, Right right, bool adds) {
   constexpr int width = C < 256 ? C : 256;
-  using one = instruction<width, T, false, Right::along_rows>;
+  using one = instruction<width, T, typename Right::type, false, Right::along_rows>;
   wgmma_fence();
   static_assert(K % 16 == 0, "an MMA takes 16 elements of each row");
   constexpr int depth = K / 16, across = C / width;

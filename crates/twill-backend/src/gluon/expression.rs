@@ -213,12 +213,14 @@ impl Names<'_> {
                 format!("(({}) + {zeros})", self.part(x, want, false))
             }
             ExpressionKind::Broadcast(x) => {
-                let zero = if matches!(value.element, Type::Float(_)) { "0.0" } else { "0" };
+                // Added to -0.0, every number stays what it is.
+                let zero = if matches!(value.element, Type::Float(_)) { "-0.0" } else { "0" };
                 format!("({} + {})", full(zero.into()), self.part(x, want, false))
             }
             ExpressionKind::ExpandDims(axis, x) => {
                 let inner = Layout::Slice(*axis, Box::new(want.clone()));
-                format!("gl.expand_dims({}, {axis})", self.part(x, &inner, false))
+                let is_of_tile = matches!(&x.kind, ExpressionKind::Broadcast(of) if !of.shape.is_empty());
+                format!("gl.expand_dims({}, {axis})", self.part(x, &inner, broadcasts && is_of_tile))
             }
             ExpressionKind::Transpose(order, x) => {
                 // Where no thread has to exchange anything.

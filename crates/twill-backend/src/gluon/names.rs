@@ -23,10 +23,6 @@ pub(super) fn dtype(element: &Type) -> String {
         Type::Float(FloatKind::F8E5M2FNUZ) => "gl.float8e5b16".into(),
         Type::Float(kind) => format!("gl.float{}", kind.bits()),
         Type::Pointer { pointee, .. } => format!("gl.pointer_type({})", dtype(pointee)),
-        // Elements of a descriptor have signs, those of the tiles that it copies have none.
-        Type::Opaque(text) if text.starts_with(['s', 'u']) && text[1..].starts_with('i') => {
-            format!("gl.int{}", &text[2..])
-        }
         other => format!("{other:?}"),
     }
 }
@@ -47,17 +43,4 @@ pub(super) fn literal(text: &str) -> String {
 /// The variable that counts a pipelined loop's iterations. Those of two loops may have different types, and a name has one.
 pub(super) fn induction(index: usize) -> String {
     if index == 0 { "i".into() } else { format!("iteration_{index}") }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::dtype;
-    use twill_triton::mlir::Type;
-
-    #[test]
-    fn elements_of_descriptors_have_no_signs() {
-        for (read, printed) in [("si8", "gl.int8"), ("ui8", "gl.int8"), ("si32", "gl.int32")] {
-            assert_eq!(dtype(&Type::Opaque(read.into())), printed);
-        }
-    }
 }

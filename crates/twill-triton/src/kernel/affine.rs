@@ -84,6 +84,11 @@ impl<'m> Reader<'m> {
         }
     }
 
+    /// Offsets of a tile in an iteration of the loop.
+    pub fn offsets(&self, value: ValueId, along: &Along) -> Option<Polynomial> {
+        self.number(value, along, Sight::Iteration)
+    }
+
     /// A scalar outside of loops, such as a loop's bound.
     pub fn bound(&self, value: ValueId) -> Option<Polynomial> {
         self.number(value, &[], Sight::Bounds)

@@ -446,6 +446,10 @@ impl Recognizer<'_> {
         let module = self.module;
         let mut seen = vec![false; module.value_count()];
         let is_induction = |value| module.for_loops(self.function).any(|parts| parts.induction == value);
+        // Where numbers are made addresses, what numbers are made of counts as well.
+        let has_casts = module.walk(self.function).any(|id| module.operation(id).name == "tt.int_to_ptr");
+        let may_be_address =
+            |value: &ValueId| has_casts || matches!(module.type_of(*value).element(), Type::Pointer { .. });
         let mut next: Vec<ValueId> = Vec::new();
         for id in module.walk(self.function).filter(|id| Some(*id) != but) {
             let operation = module.operation(id);
@@ -457,7 +461,7 @@ impl Recognizer<'_> {
             if value == base {
                 return true;
             }
-            if std::mem::replace(&mut seen[value.index()], true) {
+            if !may_be_address(&value) || std::mem::replace(&mut seen[value.index()], true) {
                 continue;
             }
             match module.definition(value) {

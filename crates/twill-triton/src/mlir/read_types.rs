@@ -155,13 +155,23 @@ impl Parser<'_> {
     }
 
     /// `tensor<128x64xf16>>`: a descriptor after its `<`. Later versions of Triton omit the `tensor<` within; so may this.
+    ///
+    /// Integers of a descriptor have signs (`si8`), those of the tiles that it copies have none; copies do not ask.
     pub(super) fn read_descriptor_contents(&mut self) -> Parsed<Type> {
-        if self.token.kind == TokenKind::Integer || self.token.is('?') {
-            return Ok(Type::TensorDescriptor(Box::new(self.read_tensor_contents()?)));
+        let mut block = if self.token.kind == TokenKind::Integer || self.token.is('?') {
+            self.read_tensor_contents()?
+        } else {
+            let block = self.read_type()?;
+            self.expect('>')?;
+            block
+        };
+        if let Type::Tensor { element, .. } = &mut block
+            && let Type::Opaque(text) = &**element
+            && let Some((bits, _)) = integer_bits(text)
+        {
+            **element = Type::Integer(bits);
         }
-        let block = Box::new(self.read_type()?);
-        self.expect('>')?;
-        Ok(Type::TensorDescriptor(block))
+        Ok(Type::TensorDescriptor(Box::new(block)))
     }
 }
 

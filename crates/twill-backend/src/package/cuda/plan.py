@@ -16,6 +16,8 @@ DTYPES = {
     "fp32": (driver.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4),
     "fp64": (driver.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 8),
     "i8": (driver.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_UINT8, 1),
+    "fp8e4nv": (driver.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_UINT8, 1),
+    "fp8e5": (driver.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_UINT8, 1),
     "i16": (driver.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_UINT16, 2),
     "i32": (driver.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_INT32, 4),
     "i64": (driver.CUtensorMapDataType.CU_TENSOR_MAP_DATA_TYPE_INT64, 8),
