@@ -28,6 +28,7 @@ from triton.backends.compiler import GPUTarget, Language  # noqa: E402
 from triton.compiler import ASTSource, make_backend  # noqa: E402
 
 from quantised import variants as quantised  # noqa: E402
+from serving import variants as serving  # noqa: E402
 
 TRITON_VERSION = "3.6.0"
 """The version that the files belong to."""
@@ -416,6 +417,7 @@ VARIANTS = [
     pointers("mixed", BLOCK=64),
     pointers("carried_on", BLOCK=64),
     *quantised.variants(Variant, tile),
+    *serving.variants(Variant, tile),
 ]
 
 

@@ -73,12 +73,12 @@ def table(rows: list[dict]) -> str:
     """The rows as Markdown."""
     lines = [
         "| call | kernels: Twill's, others' stages and warps, all | stock ms | with Twill ms | ratio | by the clock | difference |"
-        " error, stock's |",
-        "|---|---|---|---|---|---|---|---|",
+        " error, stock's | speed by other libraries' |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         if "error" in row:
-            lines.append(f"| {row['case']} | {' '.join(row['error'].split())[:160]} | | | | | | |")
+            lines.append(f"| {row['case']} | {' '.join(row['error'].split())[:160]} | | | | | | | |")
             continue
         kernels = row["kernels"]
         taken, made = (sum(bool(one[key]) for one in kernels) for key in ("wins", "configurations"))
@@ -86,9 +86,15 @@ def table(rows: list[dict]) -> str:
         lines.append(
             f"| {row['case']} | {taken}, {made}, {len(kernels)} | {row['stock_ms']:.3f} | {row['twill_ms']:.3f} | "
             f"{row['stock_ms'] / row['twill_ms']:.3f} | {row['stock_wall_ms'] / row['twill_wall_ms']:.3f} | {'**' if is_wrong(row) else ''}{max(row['differences']):.1e}"
-            f"{'**' if is_wrong(row) else ''} | {errors} |"
+            f"{'**' if is_wrong(row) else ''} | {errors} | {peers(row)} |"
         )
     return "\n".join(lines)
+
+
+def peers(row: dict) -> str:
+    """Other libraries' times over Twill's."""
+    all_of = row.get("peers", {}).items()
+    return "; ".join(f"{name} {one['ms'] / row['twill_ms']:.3f}" if "ms" in one else f"{name} –" for name, one in all_of)
 
 
 def kernels_table(rows: list[dict]) -> str:

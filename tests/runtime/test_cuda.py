@@ -37,6 +37,8 @@ CASES = {
     "fixtures/epilogue_softmax": [],
     "fixtures/product_bf16": ["--wave-sync"],
     "fixtures/product_left_transposed": [],
+    "quantised/gemm_block_scaled": [],
+    "quantised/gemm_int8": [],
 }
 """One example each, with the options that it is compiled with."""
 if os.environ.get("TWILL_LONG"):

@@ -322,6 +322,13 @@ impl Expressions<'_> {
             ExpressionKind::Load { pointers, mask, other } => {
                 loaded(&value.element, pointers, mask.as_deref(), other.as_deref(), |e| self.element(e, want, axes))
             }
+            // A tile of one element is the same everywhere.
+            ExpressionKind::FromShared(slot) if value.shape.iter().all(|extent| *extent == 1) => {
+                let element = names::element(&self.kernel.buffers[slot.buffer.index()].element)?;
+                let one = format!("ld_shared_element<{element}>({}.address(0, 0))", self.smem_tile(slot)?);
+                let is_bit = value.element == Type::Integer(1);
+                Ok(self.first("one", &if is_bit { format!("({one} != 0)") } else { one }))
+            }
             ExpressionKind::Reduce { .. }
             | ExpressionKind::PartialSums(_)
             | ExpressionKind::FromShared(_)

@@ -184,6 +184,14 @@ impl Fragment {
             _ => false,
         }
     }
+    /// How many neighbours of a row a thread holds side by side, a power of two.
+    pub fn neighbours(&self) -> u64 {
+        match self {
+            Fragment::BlockedTile { columns, .. } if columns.is_power_of_two() => (*columns).min(8),
+            _ => 1,
+        }
+    }
+
     /// Whether a thread holds many neighbours of a row, so that they are copied 16 bytes at a time.
     pub fn is_in_vectors(&self) -> bool {
         matches!(self, Fragment::Tensor { .. } | Fragment::TensorColumns { .. })

@@ -240,10 +240,11 @@ template <typename T, typename L, typename F> TWILL tile<T, L> each(F make) {
   return out;
 }
 
-/// Something done for each element that a thread holds; of what several hold, by one.
-template <typename L, typename F> TWILL void for_each(F act) {
+/// Something done for each element that a thread holds, or for the first of EACH neighbours; of what several hold, by one.
+template <typename L, int EACH = 1, typename F> TWILL void for_each(F act) {
+  static_assert(L::size % EACH == 0 && L::columns_held % EACH == 0, "neighbours are held in whole parts of a row");
   if (!L::owns()) return;
-  repeat<L::size>([&](int i) { act(element<L>{L::row_held(i), L::column_held(i)}); });
+  repeat<L::size / EACH>([&](int i) { act(element<L>{L::row_held(EACH * i), L::column_held(EACH * i)}); });
 }
 
 TWILL void touch(float &x) { asm volatile("" : "+f"(x)::"memory"); }
@@ -600,18 +601,23 @@ template <int LEFT> TWILL void tma_store_wait() { asm volatile("cp.async.bulk.wa
 
 // ------------------------------------------------------------------------------------------- copies through pointers
 
-/// Starts a copy of one element; zero where there is none. What is smaller than 4 bytes is copied at once.
-template <typename T> TWILL void cp_async_element(u32 to, const T *from, bool is_there) {
-  if constexpr (sizeof(T) >= 4) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(int(sizeof(T))), "r"(is_there ? int(sizeof(T)) : 0) : "memory");
+/// Starts a copy of neighbours; zeros where there are none. 16 bytes pass the L1 cache by. What is smaller than 4 bytes is copied
+/// at once.
+template <int COUNT, typename T> TWILL void cp_async_elements(u32 to, const T *from, bool is_there) {
+  constexpr int bytes = COUNT * int(sizeof(T));
+  if constexpr (bytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(is_there ? bytes : 0) : "memory");
+  } else if constexpr (bytes >= 4) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(bytes), "r"(is_there ? bytes : 0) : "memory");
   } else {
+    static_assert(COUNT == 1, "elements that are copied at once are copied one by one");
     st_shared_element<T>(to, is_there ? *from : T(0));
   }
 }
 
 /// Every thread arrives at a barrier when its copies are there ("cp.async.mbarrier.arrive").
-template <typename T> TWILL void cp_async_mbarrier_arrive(u32 barrier) {
-  if constexpr (sizeof(T) >= 4) {
+template <typename T, int COUNT> TWILL void cp_async_mbarrier_arrive(u32 barrier) {
+  if constexpr (COUNT * sizeof(T) >= 4) {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
   } else {
     fence_proxy_async();

@@ -4,7 +4,7 @@ use super::score::{repeating, simulated};
 use super::thresholds::THRESHOLDS;
 use crate::Source;
 use twill_backend::package::Simulated;
-use twill_codegen::ir::WarpProgram;
+use twill_codegen::ir::{Op, WarpProgram, any};
 use twill_codegen::{Checked, Options, ScheduledLoop, lower_checked};
 use twill_graph::saturate;
 
@@ -28,7 +28,10 @@ pub(super) fn emit(
     let intervals: Vec<u32> = program.loops.iter().map(|one| saturate(one.interval)).collect();
     let bound = repeating(&program, &intervals);
     let cycles = |program: &WarpProgram, simulated: &Simulated| repeating(program, &simulated.iterations);
-    let Some(simulated) = simulated(&program, &source.lowered, &source.machine) else { return Ok((program, None)) };
+    let Some(simulated) = simulated(&program, &source.lowered, &source.machine) else {
+        let may_deepen = may_deepen && threads_copy(&program);
+        return Ok((if may_deepen { copied_ahead(source, loops, options, program) } else { program }, None));
+    };
     let mut best = (options.ring_depth, simulated, program);
     if may_deepen {
         for deeper in options.ring_depth + 1..=THRESHOLDS.deepest_ring {
@@ -43,8 +46,26 @@ pub(super) fn emit(
         if best.0 > options.ring_depth {
             best = with(best.0 + 1).unwrap_or(best);
         }
+        // What threads copy comes later than what TMA copies, and of either the simulation knows how long it takes out of L2.
+        if threads_copy(&best.2) && best.0 < THRESHOLDS.copied_ring {
+            let deeper = (best.0 + 1..=THRESHOLDS.copied_ring).rev().find_map(with);
+            let is_no_slower =
+                |(_, simulated, program): &(u32, Simulated, Checked)| cycles(program, simulated) <= cycles(&best.2, &best.1);
+            best = deeper.filter(is_no_slower).unwrap_or(best);
+        }
     }
     Ok((best.2, Some(best.1)))
+}
+
+/// The program with rings as deep as those that threads copy to are to be, where there is room.
+fn copied_ahead(source: &Source, loops: &[ScheduledLoop<'_>], options: &Options, program: Checked) -> Checked {
+    let with = |ring_depth| lower_checked(&source.kernel, loops, &Options { ring_depth, ..options.clone() }).ok();
+    (options.ring_depth + 1..=THRESHOLDS.copied_ring).rev().find_map(with).unwrap_or(program)
+}
+
+/// Whether threads copy tiles asynchronously.
+fn threads_copy(program: &WarpProgram) -> bool {
+    program.groups.iter().any(|group| any(&group.body, |op| matches!(op, Op::CpAsync { .. })))
 }
 
 fn first_that_fits<'a>(

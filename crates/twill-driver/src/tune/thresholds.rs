@@ -41,6 +41,10 @@ pub(crate) struct Thresholds {
     pub(crate) unrequested: u32,
     /// Maximum slots of a ring that the simulation is asked about. A choice: shared memory ends before.
     pub(crate) deepest_ring: u32,
+    /// Slots of rings that threads copy to, where there is room. Source: H100, 2026-11-28: a grouped product of 128 × 128 × 64
+    /// tiles takes 0.562 ms with three slots, 0.539 with four, 0.533 with five, 0.535 with six; one of experts with gathered
+    /// rows 0.639, 0.624, 0.620, 0.624.
+    pub(crate) copied_ring: u32,
     /// What a deeper ring must gain, as part of the cycles of an iteration. Source: `bench/results/order.md`, GEMM on an
     /// H200.
     pub(crate) ring_gain: f64,
@@ -80,6 +84,7 @@ pub(crate) const THRESHOLDS: Thresholds = Thresholds {
     far: 1.6,
     unrequested: 4,
     deepest_ring: 8,
+    copied_ring: 5,
     ring_gain: 0.01,
     group_m: 16,
     lpt_width: 2,

@@ -15,6 +15,10 @@ use twill_codegen::ir::{BarrierId, CursorId};
 use twill_codegen::ir::{Operand, Slot, VariableId};
 use twill_triton::mlir::Type;
 
+/// Bytes that `cp.async` copies at least, and at most.
+const LEAST_COPIED: u64 = 4;
+const MOST_COPIED: u64 = 16;
+
 impl Printer<'_> {
     pub(super) fn code(&self, op: &Op) -> Result<String, Error> {
         let print = &self.expressions;
@@ -63,8 +67,8 @@ operand_fence({});",
                 let load = if self.kernel.is_loaded_in_halves(to.buffer) { "tma_load_multicast" } else { "tma_load" };
                 self.by_one(&format!("{load}({from}, at({at}), {}, {barrier});", print.smem_tile(to)?))
             }
-            Op::CpAsync { pointers, mask, to, full: Some(full), .. } => {
-                self.copy(pointers, mask.as_ref(), to, *full)?
+            Op::CpAsync { pointers, mask, elements, to, full: Some(full), .. } => {
+                self.copy(pointers, mask.as_ref(), *elements, to, *full)?
             }
             Op::CpAsync { full: None, .. } | Op::CpAsyncCommit | Op::CpAsyncWait(_) => {
                 return Err(missing("groups of copies".into()));
@@ -132,10 +136,12 @@ operand_fence({});",
         Ok(code)
     }
 
+    /// A copy through pointers of which so many elements of a row are neighbours in memory, and masked alike.
     pub(super) fn copy(
         &self,
         pointers: &Expression,
         mask: Option<&Expression>,
+        elements: u64,
         to: &Slot,
         full: BarrierId,
     ) -> Result<String, Error> {
@@ -148,8 +154,13 @@ operand_fence({});",
         let (tile, name) = (print.smem_tile(to)?, fragment.name());
         let (row, column) = print.place_in_shared(to, &pointers.shape, &axes);
         let barrier = to.at.map(|at| self.barrier(full, at)).unwrap_or_default();
+        let size = u64::from(self.kernel.buffers[to.buffer.index()].element.scalar_bits().unwrap_or(8).max(8)) / 8;
+        let most = fragment.neighbours().min((MOST_COPIED / size).max(1));
+        // Both are powers of two.
+        let each = if elements.is_power_of_two() { elements.min(most) } else { 1 };
+        let each = if each * size < LEAST_COPIED { 1 } else { each };
         Ok(format!(
-            "for_each<{name}>([&](auto e) {{ cp_async_element({tile}.address({row}, {column}), {}, {}); }});\ncp_async_mbarrier_arrive<{element}>({barrier});",
+            "for_each<{name}, {each}>([&](auto e) {{ cp_async_elements<{each}>({tile}.address({row}, {column}), {}, {}); }});\ncp_async_mbarrier_arrive<{element}, {each}>({barrier});",
             bare(&from),
             bare(&mask)
         ))

@@ -53,5 +53,5 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
 }
 
 const TEXT: &str = "Larger random problems, of 3 to 8 operations: Z3 optimises its own formulation of the model (`tests/cross_check`, in Python) up to 12 cycles. Feasibility, the least \
-     interval, every objective, and the interval and length of phase 1 have to be the same, and a replay in Python accepts the engine's schedule. `cargo xtask test --all` does this for 300 problems, \
+     interval, every objective, and the interval and length of phase 1 have to be the same, and a replay in Python accepts the engine's schedule. `cargo xtask test --all` does this for some, \
      under four model variants.";
