@@ -193,6 +193,21 @@ class MachineCode(Folder):
         self.assertIn("R57", early(Code(chain, [read.format(57, 56), wait.format(0)])))
         self.assertIsNone(early(Code(chain, [wait.format(0), read.format(57, 56)])))
 
+    def test_products_that_nothing_reads(self):
+        mma = "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%r1,%r2}, %rd1, %rd2, p, 1, 1, 0, 0;"
+        wait = "\t// wait for regs: %r1,%r2\n\twgmma.wait_group.sync.aligned 0;"
+        for use, expected in [
+            ("", 1),
+            ("add.f32 \t%r1, %r3, %r4;", 1),
+            ("@%p1 add.f32 \t%r3, %r4, %r2;", 0),
+            ("st.global.b32 \t[%rd3], %r1;", 0),
+            ("mov.b32 \t{%rs1, %rs2}, %r1;", 0),
+            ("mov.b32 \t%r7, {%rs1, %rs2};", 1),
+            ("{ .reg .pred q; setp.ne.b32 q, %r2, 0; }", 0),
+        ]:
+            ptx = "\n".join([mma, mma, wait, use])
+            self.assertEqual(assemble.machine_code.unused_products(ptx), expected, use)
+
     def test_registers_of_an_instruction(self):
         for line, expected in [
             ("LDGSTS.E.BYPASS.128 [R57+0x800], desc[UR22][R22.64], P5 ;", {57, 22, 23}),

@@ -33,6 +33,8 @@ pub struct Options {
     pub wave_sync: bool,
     /// `wgmma` multiplies elements of 32 bits, in tf32.
     pub tf32: bool,
+    /// The left operand of a `wgmma` of 8 bits may be in registers.
+    pub left_of_8_bits: bool,
     /// Tiles that are no boxes of a matrix everywhere are loaded by TMA where they are whole.
     pub whole_tiles: bool,
     /// Shared memory that a CTA can have, in bytes.

@@ -146,6 +146,7 @@ impl Compiled {
             wave_sync: false,
             pingpong: way.pingpong,
             tf32: true,
+            left_of_8_bits: true,
             shared_bytes: self.shared_bytes,
             tensor_columns: self.tensor_columns,
             programs: self.programs,

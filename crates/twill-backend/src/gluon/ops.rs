@@ -105,12 +105,18 @@ impl Printer<'_> {
                 format!("{name} = warpgroup_mma_init({name})")
             }
             Op::WgmmaWait { pending, completed, in_flight } => {
-                let names: Vec<&str> = completed.iter().chain(in_flight).map(|v| self.names.variable(*v)).collect();
+                // Triton has no wait that names operands of 8 bits ("ConvertNVGPUToLLVM" fails, 3.6). That nothing overwrites their
+                // registers in the meantime is seen in the machine code (`twill lint`).
+                let is_named =
+                    |v: &&VariableId| self.group.variables[v.index()].element.scalar_bits().is_none_or(|bits| bits > 8);
+                let in_flight = || in_flight.iter().filter(is_named);
+                let completed = completed.iter().filter(is_named);
+                let names: Vec<&str> = completed.chain(in_flight()).map(|v| self.names.variable(*v)).collect();
                 let deps =
                     if names.len() == 1 { format!("({},)", names[0]) } else { format!("({})", names.join(", ")) };
                 let mut code =
                     format!("{} = warpgroup_mma_wait(num_outstanding={pending}, deps={deps})", names.join(", "));
-                for variable in in_flight {
+                for variable in in_flight() {
                     let name = self.names.variable(*variable);
                     code.push_str(&format!("\n{name} = warpgroup_mma_init({name})"));
                 }

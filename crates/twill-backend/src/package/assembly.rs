@@ -16,6 +16,9 @@ pub struct Assembly {
     /// Where barriers begin in shared memory, in bytes; negative where the kernel leaves them to Gluon.
     #[serde(skip_serializing)]
     pub barriers_at: i64,
+    /// Sums of `wgmma` that nothing reads in the PTX, which ptxas leaves no register for.
+    #[serde(default, skip_serializing)]
+    pub unused_products: usize,
     /// What assembled it, with its version, and what there is to know of an old one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assembler: Option<String>,

@@ -371,6 +371,26 @@ def disassemble(nvdisasm, cubin):
     return sass.stdout
 
 
+WGMMA = re.compile(r"wgmma\.mma_async\S*\s*\{([^}]*)\}")
+REGISTER = re.compile(r"%[a-z]+\d+")
+WRITES = re.compile(r"(?:@!?%p\d+\s+)?[a-z][\w.:]*\s+(\{[^}]*\}|[^,;\[{]+)(,.*)")
+
+
+def unused_products(ptx):
+    """How many sums of wgmma nothing reads in the PTX: sets of registers that only wgmma and its waits name."""
+    sums, read = set(), set()
+    for line in ptx.splitlines():
+        code = line.split("//")[0].strip()
+        if product := WGMMA.search(code):
+            sums.add(product[1])
+            read.update(REGISTER.findall(code[: product.start()] + code[product.end() :]))
+        elif code.count(";") == 1 and (written := WRITES.fullmatch(code)):
+            read.update(REGISTER.findall(written[2]))
+        else:
+            read.update(REGISTER.findall(code))
+    return sum(read.isdisjoint(REGISTER.findall(each)) for each in sums)
+
+
 def report_of(kernel, ptx, log, groups, **more):
     """The report on a kernel from its PTX, from what `ptxas -v` said and from its groups in machine code."""
 
@@ -388,6 +408,7 @@ def report_of(kernel, ptx, log, groups, **more):
         "spill_loads": total("bytes spill loads"),
         **more,
         "barriers": ptx.count("mbarrier.init"),
+        "unused_products": unused_products(ptx),
         "setmaxnreg": [int(value) for value in re.findall(r"setmaxnreg\.\w+\.sync\.aligned\.u32\s+(\d+)", ptx)],
         "warnings": [line for line in log.splitlines() if " warning " in line],
         "notes": [{"code": code, "message": text.strip()} for code, text in re.findall(r"\((C7\d+)\) (.*)", log)],

@@ -53,6 +53,8 @@ pub(crate) struct LoopFacts<'a> {
     accesses: HashMap<OpId, Access>,
     /// `wgmma` multiplies elements of 32 bits.
     tf32: bool,
+    /// A left operand of 8 bits may be in registers.
+    left_of_8_bits: bool,
     /// Operations that store a tile transposed, as right operands of 32 bits are to lie along the depth.
     turned: HashSet<OpId>,
 }
@@ -87,6 +89,7 @@ impl<'a> LoopFacts<'a> {
             ops: HashMap::new(),
             accesses: HashMap::new(),
             tf32: options.tf32 && !options.shares.mma_sync_of_32_bits,
+            left_of_8_bits: options.left_of_8_bits,
             turned: HashSet::new(),
         };
         for (op, stands) in one.problem.graph().op_ids().zip(facts.stands_for) {
@@ -243,7 +246,11 @@ impl<'a> LoopFacts<'a> {
 
     /// Whether both operands' elements follow each other along the depth where they stand in shared memory.
     fn are_by_depth(&self, module: &Module, left: ValueId, right: ValueId) -> bool {
-        self.contiguous_dimension(module, left) == Some(1) && self.contiguous_dimension(module, right) == Some(0)
+        // What threads of the loop make of 8 bits is a left operand in registers, which lie in either order.
+        let is_made = || self.producers.get(&left).and_then(|all| all.first()).is_some_and(|p| !self.is_load(p.op));
+        let in_registers = self.left_of_8_bits && module.type_of(left).element().scalar_bits() == Some(8) && is_made();
+        (in_registers || self.contiguous_dimension(module, left) == Some(1))
+            && self.contiguous_dimension(module, right) == Some(0)
     }
 
     /// The dimension along which a matrix is contiguous where it stands in shared memory; `None` where that is not known.

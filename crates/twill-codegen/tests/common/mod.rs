@@ -91,6 +91,7 @@ impl Scheduled {
             cluster: false,
             wave_sync: false,
             tf32: true,
+            left_of_8_bits: true,
             shared_bytes: self.shared_bytes,
             tensor_columns: self.tensor_columns,
             programs: self.programs,

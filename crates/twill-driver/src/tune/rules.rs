@@ -87,6 +87,8 @@ pub(crate) fn options(
         wave_sync: requested.wave_sync,
         // In CUDA C++ there is none yet: threads multiply by mma.sync.
         tf32: requested.language == Language::Gluon && !in_tensor_memory,
+        // In CUDA C++ threads hold them as they hold results, which is another order.
+        left_of_8_bits: requested.language == Language::Gluon && !in_tensor_memory,
         // In CUDA C++ there is none yet: threads copy.
         whole_tiles: requested.language == Language::Gluon && !in_tensor_memory,
         shared_bytes: requested.shared_bytes.unwrap_or(source.machine.resources().shared_memory.0),
