@@ -54,7 +54,7 @@ def gemm_grouped(
         start = end
 
 
-def gemm(a, b, ends, block_m=128, block_n=128, block_k=64, num_warps=8, num_stages=3):
+def gemm(a, b, ends, block_m=128, block_n=256, block_k=64, num_warps=8, num_stages=4):
     """Returns C of [M, N] for CUDA tensors: a of [M, K], b of [G, N, K], ends of [G]."""
     import torch
 

@@ -69,6 +69,6 @@ def variants(variant, tile):
             "gemm_grouped",
             {"a_ptr": "*bf16", "b_ptr": "*bf16", "c_ptr": "*bf16", "ends_ptr": "*i32"},
             dict.fromkeys(("N", "K", "stride_am", "stride_bg", "stride_bn", "stride_cm"), True),
-            {"GROUPS": 8, "PROGRAMS": 132, "BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64},
+            {"GROUPS": 8, "PROGRAMS": 132, "BLOCK_M": 128, "BLOCK_N": 256, "BLOCK_K": 64},
         ),
     ]

@@ -371,9 +371,9 @@ def disassemble(nvdisasm, cubin):
     return sass.stdout
 
 
-WGMMA = re.compile(r"wgmma\.mma_async\S*\s*\{([^}]*)\}")
-REGISTER = re.compile(r"%[a-z]+\d+")
-WRITES = re.compile(r"(?:@!?%p\d+\s+)?[a-z][\w.:]*\s+(\{[^}]*\}|[^,;\[{]+)(,.*)")
+SUM_OF_WGMMA = re.compile(r"wgmma\.mma_async\S*\s*\{([^}]*)\}")
+VIRTUAL_REGISTER = re.compile(r"%[a-z]+\d+")
+RESULT_AND_OPERANDS = re.compile(r"(?:@!?%p\d+\s+)?[a-z][\w.:]*\s+(\{[^}]*\}|[^,;\[{]+)(,.*)")
 
 
 def unused_products(ptx):
@@ -381,14 +381,14 @@ def unused_products(ptx):
     sums, read = set(), set()
     for line in ptx.splitlines():
         code = line.split("//")[0].strip()
-        if product := WGMMA.search(code):
+        if product := SUM_OF_WGMMA.search(code):
             sums.add(product[1])
-            read.update(REGISTER.findall(code[: product.start()] + code[product.end() :]))
-        elif code.count(";") == 1 and (written := WRITES.fullmatch(code)):
-            read.update(REGISTER.findall(written[2]))
+            read.update(VIRTUAL_REGISTER.findall(code[: product.start()] + code[product.end() :]))
+        elif code.count(";") == 1 and (written := RESULT_AND_OPERANDS.fullmatch(code)):
+            read.update(VIRTUAL_REGISTER.findall(written[2]))
         else:
-            read.update(REGISTER.findall(code))
-    return sum(read.isdisjoint(REGISTER.findall(each)) for each in sums)
+            read.update(VIRTUAL_REGISTER.findall(code))
+    return sum(read.isdisjoint(VIRTUAL_REGISTER.findall(each)) for each in sums)
 
 
 def report_of(kernel, ptx, log, groups, **more):
