@@ -119,6 +119,8 @@ def tma_load(desc, coord, BYTES: gl.constexpr, LAYOUT: gl.constexpr):
     mbarrier.expect(bar, BYTES)
     async_load(desc, coord, bar, buffer)
     mbarrier.wait(bar, 0)
+    # LLVM may load ahead of PTX that does not say this.
+    gl.inline_asm_elementwise("mov.u32 $0, 0;", "=r,~{memory}", [], dtype=gl.int32, is_pure=False, pack=1)
     mbarrier.invalidate(bar)
     return buffer.load(LAYOUT)
 

@@ -28,12 +28,16 @@ def barrier_base(BARRIERS_AT: gl.constexpr):
 
 @gluon.jit
 def mbarrier_wait(bars, base, index, phase, BARRIERS_AT: gl.constexpr):
-    """Wait until a barrier has completed the phase of this parity."""
+    """Wait until a barrier has completed the phase of this parity.
+
+    LLVM moves loads from shared memory over PTX that does not say `~{memory}`, and Gluon's own barriers do not.
+    """
     if BARRIERS_AT < 0:
         mbarrier.wait(bars.index(index), phase)
+        gl.inline_asm_elementwise("mov.u32 $0, 0;", "=r,~{memory}", [], dtype=gl.int32, is_pure=False, pack=1)
     else:
         gl.inline_asm_elementwise(
-            _wait_ptx(), "=r,r,r", [base + index * 8, phase], dtype=gl.int32, is_pure=False, pack=1
+            _wait_ptx(), "=r,r,r,~{memory}", [base + index * 8, phase], dtype=gl.int32, is_pure=False, pack=1
         )
 
 
@@ -41,10 +45,11 @@ def mbarrier_wait(bars, base, index, phase, BARRIERS_AT: gl.constexpr):
 def mbarrier_arrive(bars, base, index, BARRIERS_AT: gl.constexpr):
     """Arrive at a barrier: one thread of the group, or with inline PTX one of every warp, which needs no bar.sync."""
     if BARRIERS_AT < 0:
+        gl.inline_asm_elementwise("mov.u32 $0, 0;", "=r,~{memory}", [], dtype=gl.int32, is_pure=False, pack=1)
         mbarrier.arrive(bars.index(index), count=1)
     else:
         gl.inline_asm_elementwise(
-            _arrive_ptx(), "=r,r", [base + index * 8], dtype=gl.int32, is_pure=False, pack=1
+            _arrive_ptx(), "=r,r,~{memory}", [base + index * 8], dtype=gl.int32, is_pure=False, pack=1
         )
 
 
@@ -60,7 +65,7 @@ def _expect_ptx():
 def mbarrier_expect_from_warps(base, index, bytes):
     """Expect bytes at a barrier for each warp of the group, without an arrival: all its threads arrive later."""
     gl.inline_asm_elementwise(
-        _expect_ptx(), "=r,r,r", [base + index * 8, bytes], dtype=gl.int32, is_pure=False, pack=1
+        _expect_ptx(), "=r,r,r,~{memory}", [base + index * 8, bytes], dtype=gl.int32, is_pure=False, pack=1
     )
 
 

@@ -187,7 +187,7 @@ const DEPENDENT: &str = "
 def wait_for_grids():
     \"\"\"Wait until the grids before this one have ended and what they wrote can be read.\"\"\"
     gl.inline_asm_elementwise(
-        \"griddepcontrol.wait; mov.u32 $0, 0;\", \"=r\", [], dtype=gl.int32, is_pure=False, pack=1
+        \"griddepcontrol.wait; mov.u32 $0, 0;\", \"=r,~{memory}\", [], dtype=gl.int32, is_pure=False, pack=1
     )
 ";
 
@@ -233,7 +233,7 @@ def _bar_ptx(operation, barrier, threads):
 def named_barrier_sync(BARRIER: gl.constexpr, THREADS: gl.constexpr):
     \"\"\"Wait at a named barrier until another group arrives.\"\"\"
     gl.inline_asm_elementwise(
-        _bar_ptx(\"bar.sync\", BARRIER, THREADS), \"=r\", [], dtype=gl.int32, is_pure=False, pack=1
+        _bar_ptx(\"bar.sync\", BARRIER, THREADS), \"=r,~{memory}\", [], dtype=gl.int32, is_pure=False, pack=1
     )
 
 
@@ -241,7 +241,7 @@ def named_barrier_sync(BARRIER: gl.constexpr, THREADS: gl.constexpr):
 def named_barrier_arrive(BARRIER: gl.constexpr, THREADS: gl.constexpr):
     \"\"\"Arrive at a named barrier without waiting.\"\"\"
     gl.inline_asm_elementwise(
-        _bar_ptx(\"bar.arrive\", BARRIER, THREADS), \"=r\", [], dtype=gl.int32, is_pure=False, pack=1
+        _bar_ptx(\"bar.arrive\", BARRIER, THREADS), \"=r,~{memory}\", [], dtype=gl.int32, is_pure=False, pack=1
     )
 ";
 
