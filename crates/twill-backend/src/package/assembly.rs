@@ -167,6 +167,7 @@ mod tests {
             spill_loads: bytes,
             shared_memory,
             barriers_at,
+            unused_products: 0,
             assembler: None,
             findings,
             lint: None,

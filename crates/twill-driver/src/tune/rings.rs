@@ -49,8 +49,9 @@ pub(super) fn emit(
         // What threads copy comes later than what TMA copies, and of either the simulation knows how long it takes out of L2.
         if threads_copy(&best.2) && best.0 < THRESHOLDS.copied_ring {
             let deeper = (best.0 + 1..=THRESHOLDS.copied_ring).rev().find_map(with);
-            let is_no_slower =
-                |(_, simulated, program): &(u32, Simulated, Checked)| cycles(program, simulated) <= cycles(&best.2, &best.1);
+            let is_no_slower = |(_, simulated, program): &(u32, Simulated, Checked)| {
+                cycles(program, simulated) <= cycles(&best.2, &best.1)
+            };
             best = deeper.filter(is_no_slower).unwrap_or(best);
         }
     }

@@ -9,8 +9,8 @@ use super::affine::Reader;
 use super::wrapped;
 use crate::axis_info::AxisInfos;
 use crate::mlir::{Attribute, Dimension, ForLoop, Module, NewOperation, OperationId, Type, ValueId};
-use crate::tile::elementwise;
 use crate::operations;
+use crate::tile::elementwise;
 use std::collections::{HashMap, HashSet};
 
 /// The module with loads in loops of a function that read each element once.
@@ -122,7 +122,10 @@ fn are_hidden(
                 return false;
             }
             let wraps = reader.take_wraps();
-            if !wraps.iter().all(|wrap| wrap.dimension != dimension || wrapped::is_hidden(module, function, loaded, wrap)) {
+            if !wraps
+                .iter()
+                .all(|wrap| wrap.dimension != dimension || wrapped::is_hidden(module, function, loaded, wrap))
+            {
                 return false;
             }
             continue;
@@ -184,8 +187,13 @@ fn load_first(module: &mut Module, load: OperationId, dimension: usize) -> bool 
     }
     module.set_type(one, with_one(&kind, dimension));
     let name = module.value(whole).name.clone();
-    let broadcast =
-        NewOperation { name: "tt.broadcast", operands: vec![one], attributes: vec![], result: (kind, &name), like: load };
+    let broadcast = NewOperation {
+        name: "tt.broadcast",
+        operands: vec![one],
+        attributes: vec![],
+        result: (kind, &name),
+        like: load,
+    };
     let all = module.insert_before(load, broadcast);
     module.replace_uses(whole, all);
     module.remove(load);
@@ -271,7 +279,8 @@ impl First {
             "tt.broadcast" => self.is_possible(module, operation.operands[0], dimension),
             "tt.expand_dims" => {
                 let axis = operation.attributes.axis();
-                axis != dimension && self.is_possible(module, operation.operands[0], dimension - usize::from(axis < dimension))
+                axis != dimension
+                    && self.is_possible(module, operation.operands[0], dimension - usize::from(axis < dimension))
             }
             name if is_by_elements(name) && operation.results.len() == 1 => {
                 let operands = operation.operands.clone();
