@@ -416,6 +416,7 @@ VARIANTS = [
     pointers("bounded", BLOCK=64),
     pointers("mixed", BLOCK=64),
     pointers("carried_on", BLOCK=64),
+    pointers("curved", element="*fp32", BLOCK=64),
     *quantised.variants(Variant, tile),
     *serving.variants(Variant, tile),
 ]

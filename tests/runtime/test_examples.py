@@ -5,6 +5,7 @@ They need Triton and a built `twill`, but no GPU: TWILL_COMMAND names the comman
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,7 @@ CASES = {
     "fixtures/product_batched": [],
     "fixtures/pointers/turned": ["--ctas-per-sm", "1"],
     "fixtures/pointers/exchanged": [],
+    "fixtures/pointers/curved": [],
     "fixtures/in_order/viewed": ["--schedule", "multistage", "--num-warps", "2", "--num-stages", "3"],
 }
 """One example each, with the options that it is compiled with."""
@@ -96,6 +98,28 @@ class Examples(unittest.TestCase):
         kernel = json.loads((folder / "kernel.json").read_text())
         bare = runtime("assemble").assemble(folder, True)
         self.assertEqual(kernel["assembly"]["shared_memory"], bare["shared_memory"])
+
+    def test_slots_are_read_before_they_are_given_back(self):
+        """LLVM moves loads over PTX of which it does not know that it orders memory."""
+        assemble = runtime("assemble")
+        kernel, function = assemble.read_kernel(self.folder / "curved")
+        built = []
+
+        def build(at):
+            built.append(assemble.to_ptx(kernel, function, at)[0])
+            return at, built[-1]
+
+        self.assertGreaterEqual(assemble.place_barriers(build)[1], 0)
+        reads, given_back = 0, False
+        for line in built[-1].splitlines():
+            if "@p mbarrier.arrive.shared::cta" in line:
+                given_back = True
+            elif re.search(r"try_wait|bar(rier)?\.sync|bar\.warp", line):
+                given_back = False
+            elif "ld.shared" in line:
+                reads += 1
+                self.assertFalse(given_back, line)
+        self.assertGreater(reads, 0)
 
     def test_tiles_that_are_seen_in_another_shape_stay_where_they_are(self):
         """Unpacking and transposing take no shared memory: three slots of a tile, and one for what is stored, are all."""
