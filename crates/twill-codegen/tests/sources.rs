@@ -135,8 +135,8 @@ const IN_CUDA: &[(&str, &[&str])] = &[
     ("epilogue_unsigned", &["u32(7)"]),
     ("product_bf16", &["m64n128k16.f32.bf16.bf16"]),
     ("product_half_sums", &["m64n128k16.f16.f16.f16", "\"+r\"(d[31])"]),
-    ("product_left_transposed", &["instruction<128, __half, true, ", "wgmma(acc_0, transpose(a_0_buffer("]),
-    ("product_neither_transposed", &["instruction<128, __half, false, true>"]),
+    ("product_left_transposed", &["instruction<128, __half, __half, true, ", "wgmma(acc_0, transpose(a_0_buffer("]),
+    ("product_neither_transposed", &["instruction<128, __half, __half, false, true>"]),
     ("product_moving_pointers", &["tma_load(b_ptr_64x128, "]),
 ];
 
@@ -183,7 +183,7 @@ fn who_only_loads_is_one_thread() {
     );
     // In backward attention all threads copy through pointers, and the warp stores sums.
     let backward = in_cuda("attention_backward_d64");
-    assert_has(&backward, &["cp_async_element(", "if (elected()) tma_load("]);
+    assert_has(&backward, &["cp_async_elements<", "if (elected()) tma_load("]);
     assert!(!backward.contains("&& elected())"), "{backward}");
 }
 
