@@ -58,8 +58,9 @@ fn early_returns_and_branches_are_realised() {
 #[test]
 fn loads_through_pointers_and_multiplications_of_any_kind_are_realised() {
     let rows = rows(&coverage(&["examples/fixtures/pointers", "--format", "json"]));
-    assert_eq!(rows.len(), 19);
-    for (name, row) in rows {
+    assert_eq!(rows.len(), 20);
+    // One multiplies nothing.
+    for (name, row) in rows.into_iter().filter(|(name, _)| name != "curved") {
         assert_eq!(row["schedule"] == "optimal", name != "wide", "{name}: {row}");
         let operations = &row["gluon"]["realised"]["operations"];
         let count = |kind: &str| operations[kind].as_u64();
