@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import functools
-import importlib
-import sys
-from typing import Any
 
 import torch
 
 from bench.applications.case import Call, case
 from bench.applications.packages import stubs
-from bench.common import ROOT
 
 ROWS = 1024
 """Rows of which float64 computes the product."""
 
 
-def _example(name: str) -> Any:
-    """A module of examples/quantised."""
-    if str(ROOT / "examples") not in sys.path:
-        sys.path.insert(0, str(ROOT / "examples"))
-    return importlib.import_module(f"quantised.{name}")
-
-
 def _scaled(m: int, n: int, k: int, per_row: bool) -> tuple[Call, Call, dict[str, Call]]:
     """8-bit floats with scales of rows and columns, or of tensors."""
-    module = _example("gemm_scaled")
+    module = stubs.example("quantised.gemm_scaled")
     a, b = stubs.float8(m, k, seed=1), stubs.float8(n, k, seed=2)
     s_a, s_b = (stubs.uniform(rows, low=0.5, high=1.5, seed=seed) for rows, seed in ((m, 3), (n, 4)))
     if not per_row:
@@ -46,7 +35,7 @@ def _scaled(m: int, n: int, k: int, per_row: bool) -> tuple[Call, Call, dict[str
 
 def _integers(size: int) -> tuple[Call, Call, dict[str, Call]]:
     """8-bit integers with scales of rows and columns."""
-    module = _example("gemm_scaled")
+    module = stubs.example("quantised.gemm_scaled")
     a, b = (stubs.integers(-127, 128, size, size, dtype=torch.int8, seed=seed) for seed in (1, 2))
     s_a, s_b = (stubs.uniform(size, low=0.001, high=0.003, seed=seed) for seed in (3, 4))
     # Without the scales, which torch would apply by a kernel more.
@@ -62,7 +51,7 @@ for size in (4096, 8192):
 
 def _blocks(m: int, n: int, k: int) -> tuple[Call, Call, dict[str, Call]]:
     """8-bit floats with scales of 1 × 128 and 128 × 128 blocks."""
-    module = _example("gemm_block_scaled")
+    module = stubs.example("quantised.gemm_block_scaled")
     a, b = stubs.float8(m, k, seed=1), stubs.float8(n, k, seed=2)
     s_a = stubs.uniform(m, k // 128, low=0.5, high=1.5, seed=3)
     s_b = stubs.uniform((n + 127) // 128, k // 128, low=0.01, high=0.03, seed=4)
@@ -88,7 +77,7 @@ for m, n, k in SHAPES:
 
 def _four_bits(m: int, size: int = 8192, group: int = 128) -> tuple[Call, Call]:
     """Weights of 4 bits, with scales and zeros for groups of rows."""
-    module = _example("gemm_w4a16")
+    module = stubs.example("quantised.gemm_w4a16")
     a = stubs.normal(m, size, dtype=torch.float16, seed=1)
     q = stubs.integers(0, 256, size // 2, size, dtype=torch.uint8, seed=2)
     scale = stubs.uniform(size // group, size, low=0.001, high=0.003, seed=3).half()
@@ -102,7 +91,7 @@ for m in (1, 16, 64, 256):
 
 def _grouped(sizes: tuple[int, ...], n: int = 4096, k: int = 4096) -> tuple[Call, Call, dict[str, Call]]:
     """A product for each group of rows."""
-    module = _example("gemm_grouped")
+    module = stubs.example("quantised.gemm_grouped")
     a, b = stubs.normal(sum(sizes), k, seed=1), stubs.normal(len(sizes), n, k, scale=k**-0.5, seed=2)
     ends = torch.tensor(sizes, device=stubs.DEVICE).cumsum(0).int()
 
@@ -118,7 +107,7 @@ case("quantised", "grouped_skewed")(functools.partial(_grouped, (4096, 2048, 102
 
 def _experts(tokens: int, num_experts: int, top_k: int, hidden: int, inner: int) -> tuple[Call, Call, dict[str, Call]]:
     """The two products of a layer of experts; routing and activation are made beforehand and between, by torch."""
-    module = _example("fused_moe")
+    module = stubs.example("quantised.fused_moe")
     x = stubs.normal(tokens, hidden, seed=1)
     w1 = stubs.normal(num_experts, 2 * inner, hidden, scale=hidden**-0.5, seed=2)
     w2 = stubs.normal(num_experts, hidden, inner, scale=inner**-0.5, seed=3)

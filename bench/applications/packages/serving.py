@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,7 +17,6 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from bench.applications.case import Call, case
 from bench.applications.packages import stubs
-from bench.common import ROOT
 
 QUERY_HEADS = 32
 KEY_HEADS = 8
@@ -28,14 +26,6 @@ SCALE = DIM**-0.5
 FLASH, CUDNN = "FlashAttention CuTe", "cuDNN"
 
 Peers = dict[str, Call]
-
-
-def _module(name: str) -> Any:
-    """A module of examples/serving."""
-    examples = str(ROOT / "examples")
-    if examples not in sys.path:
-        sys.path.insert(0, examples)
-    return importlib.import_module(f"serving.{name}")
 
 
 def _working(peers: dict[str, Sequence[Callable[[], torch.Tensor]]]) -> Peers:
@@ -67,7 +57,7 @@ def _flash(name: str, *arguments: Any, **options: Any) -> torch.Tensor:
 
 def _decode(batch: int, length: int) -> tuple[Call, Call, Peers]:
     """A token of each sequence; the peers have keys and values without pages, and on Hopper FlashAttention does not split."""
-    module = _module("attention_paged")
+    module = stubs.example("serving.attention_paged")
     most = -(-length // PAGE)
     table = stubs.permutation(batch * most).view(batch, most)
     q = stubs.normal(batch, QUERY_HEADS, DIM, seed=1)
@@ -108,7 +98,7 @@ def attention_paged_64k() -> tuple[Call, Call, Peers]:
 
 def _prefill(lengths: Sequence[int], window: int = 0, soft_cap: float = 0.0) -> tuple[Call, Call, Peers]:
     """Causal attention of sequences one behind the other; cuDNN has a call for each sequence."""
-    module = _module("attention_varlen")
+    module = stubs.example("serving.attention_varlen")
     begins = stubs.starts(lengths)
     q = stubs.normal(begins[-1], QUERY_HEADS, DIM, seed=1)
     k = stubs.normal(begins[-1], KEY_HEADS, DIM, seed=2)
@@ -163,7 +153,7 @@ def attention_varlen_window() -> tuple[Call, Call, Peers]:
 @case("serving", tolerance=5e-2)
 def attention_fp8(heads: int = 16, length: int = 16384) -> tuple[Call, Call, Peers]:
     """Attention in 8 bits of one long sequence; the peer has the same values in 16."""
-    module = _module("attention_fp8")
+    module = stubs.example("serving.attention_fp8")
     q, k, v = (stubs.normal(heads, length, DIM, seed=seed) for seed in (1, 2, 3))
     (q8, q_scale), (k8, k_scale), (vt8, v_scale) = map(module.quantise, (q, k, v.transpose(1, 2).contiguous()))
     inputs = (q8, k8, vt8, q_scale, k_scale, v_scale, SCALE)
@@ -179,7 +169,7 @@ def attention_fp8(heads: int = 16, length: int = 16384) -> tuple[Call, Call, Pee
 @case("serving", tolerance=2e-2)
 def mamba_chunk(batch: int = 8, length: int = 4096, heads: int = 80, dim: int = 64, states: int = 128) -> tuple[Call, Call]:
     """Mamba-2 of 80 heads, one group: running sums and products of chunks by torch, then three kernels."""
-    module = _module("mamba_chunk")
+    module = stubs.example("serving.mamba_chunk")
     x = stubs.normal(batch, length, heads, dim, seed=1)
     dt = torch.nn.functional.softplus(stubs.normal(batch, heads, length, dtype=torch.float32, seed=2) - 4.0)
     a = -stubs.uniform(heads, low=1.0, high=16.0, seed=3)
@@ -192,7 +182,7 @@ def mamba_chunk(batch: int = 8, length: int = 4096, heads: int = 80, dim: int = 
 @case("serving", tolerance=2e-2)
 def delta_rule(batch: int = 4, length: int = 8192, heads: int = 16, keys: int = 128, values: int = 128) -> tuple[Call, Call]:
     """The gated delta rule's state over the chunks and its output."""
-    module = _module("delta_rule")
+    module = stubs.example("serving.delta_rule")
     unit = functools.partial(torch.nn.functional.normalize, dim=-1)
     q, k = (unit(stubs.normal(batch, length, heads, keys, dtype=torch.float32, seed=seed)).bfloat16() for seed in (1, 2))
     v = stubs.normal(batch, length, heads, values, seed=3)
@@ -211,7 +201,7 @@ def gated_linear_attention(
     batch: int = 4, length: int = 8192, heads: int = 16, keys: int = 128, values: int = 128
 ) -> tuple[Call, Call]:
     """GLA's state over the chunks and its output."""
-    module = _module("gated_linear_attention")
+    module = stubs.example("serving.gated_linear_attention")
     q, k = (stubs.normal(batch, length, heads, keys, seed=seed) for seed in (1, 2))
     v = stubs.normal(batch, length, heads, values, seed=3)
     g = torch.nn.functional.logsigmoid(stubs.normal(batch, length, heads, keys, dtype=torch.float32, seed=4)) / 16

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import torch
 
 from bench.applications.case import Call
+from bench.common import ROOT
 
 DEVICE = "cuda"
 
@@ -51,6 +52,14 @@ class _Stub(ModuleType):
         value = type(name, (), {})
         setattr(self, name, value)
         return value
+
+
+def example(name: str) -> Any:
+    """A module of the project's examples, by its name below that folder."""
+    folder = str(ROOT / "examples")
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    return importlib.import_module(name)
 
 
 def bare(package: str, run: Sequence[str] = ()) -> None:
