@@ -46,7 +46,7 @@ class Folder(unittest.TestCase):
 class Barriers(Folder):
     def offset(self, at, *replacements):
         kernel, function = assemble.read_kernel(variant(self.folder, *replacements))
-        return assemble.barriers_in(assemble.to_ptx(kernel, function, at)[0])
+        return assemble.barriers_in(assemble.compiled(kernel, function, at)[0].asm["ptx"])
 
     def test_both_passes_find_the_array_after_the_tiles(self):
         first = self.offset(-1)

@@ -106,7 +106,7 @@ class Examples(unittest.TestCase):
         built = []
 
         def build(at):
-            built.append(assemble.to_ptx(kernel, function, at)[0])
+            built.append(assemble.compiled(kernel, function, at)[0].asm["ptx"])
             return at, built[-1]
 
         self.assertGreaterEqual(assemble.place_barriers(build)[1], 0)

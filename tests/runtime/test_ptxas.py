@@ -76,6 +76,20 @@ class Said(unittest.TestCase):
 class Kept(unittest.TestCase):
     """Triton's cache, and machine code of another assembler than Triton's."""
 
+    def made(self, assemble, ptxas, kernel, text):
+        kept = assemble.Kept(ptxas, kernel, text)
+        return kept.assemble(*kept.lower())
+
+    def test_what_is_assembled_is_not_compiled_again(self):
+        assemble = runtime("assemble")
+        kernel, function = assemble.read_kernel(HERE / "gemm")
+        with tempfile.TemporaryDirectory() as cache, mock.patch.dict("os.environ", TRITON_CACHE_DIR=cache):
+            report = assemble.assemble(HERE / "gemm")
+            kernel["barriers_at"] = report["barriers_at"]
+            with mock.patch.object(assemble, "lowered", None), mock.patch.object(assemble, "assembled_by", None):
+                built, at = assemble.build(kernel, function)
+        self.assertEqual((at, built.metadata.shared), (report["barriers_at"], report["shared_memory"]))
+
     def test_another_version_has_another_key(self):
         assemble = runtime("assemble")
         kernel, function = assemble.read_kernel(HERE / "gemm")
@@ -83,12 +97,12 @@ class Kept(unittest.TestCase):
         own = assemble.chosen_ptxas(kernel)
         with tempfile.TemporaryDirectory() as cache, mock.patch.dict("os.environ", TRITON_CACHE_DIR=cache):
             by_triton = triton.compile(text, target=assemble.target(kernel), options=assemble.options_of(kernel))
-            first = assemble.compile_with(own, kernel, text)
-            other = assemble.compile_with(own._replace(version=(99, 0)), kernel, text)
-            with mock.patch.object(assemble, "assembled_by", None):
-                again = assemble.compile_with(own, kernel, text)
+            (first, log), (other, _) = (self.made(assemble, ptxas, kernel, text) for ptxas in (own, own._replace(version=(99, 0))))
+            again, said = assemble.Kept(own, kernel, text).find()
+            self.assertIsNone(assemble.Kept(own._replace(version=(98, 0)), kernel, text).find())
         self.assertEqual(len({by_triton.hash, first.hash, other.hash}), 3)
-        self.assertEqual((again.hash, again.asm["cubin"]), (first.hash, first.asm["cubin"]))
+        self.assertEqual((again.hash, again.asm["cubin"], said), (first.hash, first.asm["cubin"], log))
+        self.assertIn("registers", said)
         self.assertEqual(again.metadata.shared, by_triton.metadata.shared)
         if own.is_tritons:
             self.assertEqual(first.asm["cubin"], by_triton.asm["cubin"])

@@ -17,6 +17,8 @@ pub enum Rule {
     WgmmaUnfenced,
     /// A `wgmma` without a result stands where the assembler lost one.
     WgmmaLost,
+    /// A `wgmma` reads a descriptor that not every way to it computes.
+    WgmmaDescriptor,
     /// The async proxy reads shared memory that was written with no proxy fence since.
     ProxyUnfenced,
     /// A barrier expects bytes that no copy can bring.
@@ -29,12 +31,13 @@ pub enum Rule {
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Rule; 9] = [
+    pub const ALL: [Rule; 10] = [
         Rule::WgmmaOperandWritten,
         Rule::WgmmaAccumulatorRead,
         Rule::WgmmaAccumulatorWritten,
         Rule::WgmmaUnfenced,
         Rule::WgmmaLost,
+        Rule::WgmmaDescriptor,
         Rule::ProxyUnfenced,
         Rule::BarrierBytes,
         Rule::BarrierCount,
@@ -51,6 +54,7 @@ impl Rule {
             Rule::WgmmaAccumulatorWritten => "An accumulator is written before the wait that covers its wgmma.",
             Rule::WgmmaUnfenced => "A wgmma reads a register that was written with no wgmma.fence since.",
             Rule::WgmmaLost => "A wgmma has no result: the assembler lost the one that was written.",
+            Rule::WgmmaDescriptor => "A wgmma reads a descriptor that not every way to it computes.",
             Rule::ProxyUnfenced => "The async proxy reads shared memory that was written with no proxy fence since.",
             Rule::BarrierBytes => "A barrier expects bytes that no copy can bring.",
             Rule::BarrierCount => "A barrier's count of arrivals cannot be right.",
@@ -66,6 +70,7 @@ impl Rule {
             Rule::WgmmaAccumulatorWritten => "wgmma-accumulator-written",
             Rule::WgmmaUnfenced => "wgmma-unfenced",
             Rule::WgmmaLost => "wgmma-lost",
+            Rule::WgmmaDescriptor => "wgmma-descriptor",
             Rule::ProxyUnfenced => "proxy-unfenced",
             Rule::BarrierBytes => "barrier-bytes",
             Rule::BarrierCount => "barrier-count",

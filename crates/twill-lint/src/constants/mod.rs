@@ -9,11 +9,14 @@ use crate::flow::{Analysis, solve, visit};
 use crate::program::Program;
 use crate::sass::{Instruction, number};
 use std::collections::HashMap;
+use std::ops::Range;
 pub use value::{Origin, Value};
 
 /// Ordinary registers, then uniform ones.
-const REGISTERS: usize = 256 + 64;
+const REGISTERS: usize = UNIFORM + UNIFORM_REGISTERS;
 const UNIFORM: usize = 256;
+/// Uniform registers, `URZ` among them.
+pub(crate) const UNIFORM_REGISTERS: usize = 64;
 /// Instructions of the uniform datapath that write no uniform register.
 const NO_UNIFORM_RESULT: [&str; 5] = ["UISETP", "UPLOP3", "UTMALDG", "UTMASTG", "UBLKCP"];
 
@@ -144,7 +147,7 @@ impl<'a> Constants<'a> {
 impl Analysis for Constants<'_> {
     type State = Known;
 
-    fn start(&self) -> Known {
+    fn start(&self, _: usize) -> Known {
         Box::new([(Value::Unknown, 0); REGISTERS])
     }
 
@@ -169,13 +172,11 @@ impl Analysis for Constants<'_> {
         if let Some(mma) = &self.program.wgmmas[at] {
             mma.accumulator.iter().for_each(|register| state[usize::from(register)] = (Value::Unknown, 0));
         }
-        let uniform = uniform_result(instruction);
-        if let Some(first) = uniform {
-            let width = if ["64", "WIDE"].iter().any(|suffix| instruction.has(suffix)) { 2 } else { 1 };
-            for register in first..(first + width).min(REGISTERS) {
-                state[register] = (Value::Unknown, 0);
-            }
+        let uniform = uniform_results(instruction);
+        for register in uniform.clone() {
+            state[UNIFORM + register] = (Value::Unknown, 0);
         }
+        let uniform = uniform.map(|register| UNIFORM + register).next();
         let first = uniform.or_else(|| self.program.effects[at].writes.iter().next().map(usize::from));
         if let Some(first) = first {
             for (value, slot) in result.into_iter().zip(state.iter_mut().skip(first)) {
@@ -201,12 +202,19 @@ fn constant(operand: &str) -> Option<u32> {
     Some(number(bank)? << 16 | number(offset.strip_suffix(']')?)?)
 }
 
-/// The uniform register that an instruction writes: the first operand after predicates.
-fn uniform_result(instruction: &Instruction) -> Option<usize> {
+/// The number of the uniform register that an operand is.
+pub(crate) fn uniform_operand(operand: &str) -> Option<usize> {
+    register(operand)?.checked_sub(UNIFORM)
+}
+
+/// Numbers of the uniform registers that an instruction writes: from the first operand after predicates on.
+pub(crate) fn uniform_results(instruction: &Instruction) -> Range<usize> {
     if instruction.is(&NO_UNIFORM_RESULT) || instruction.base().ends_with("SETP") {
-        return None;
+        return 0..0;
     }
     let is_predicate = |operand: &&String| operand.trim_start_matches(['!', 'U']).starts_with('P');
-    let first = instruction.operands.iter().find(|operand| !is_predicate(operand))?;
-    first.starts_with("UR").then(|| register(first)).flatten()
+    let first = instruction.operands.iter().find(|operand| !is_predicate(operand));
+    let Some(first) = first.and_then(|operand| uniform_operand(operand)) else { return 0..0 };
+    let width = if ["64", "WIDE"].iter().any(|suffix| instruction.has(suffix)) { 2 } else { 1 };
+    first..(first + width).min(UNIFORM_REGISTERS)
 }

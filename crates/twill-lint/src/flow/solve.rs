@@ -8,8 +8,8 @@ pub trait Analysis {
     /// What is known at a place.
     type State: Clone;
 
-    /// What is known where a kernel starts.
-    fn start(&self) -> Self::State;
+    /// What is known where a kernel starts, or code that nothing known leads to, by its first instruction.
+    fn start(&self, at: usize) -> Self::State;
 
     /// Adds what is known on another way; true if that changes anything.
     fn join(&self, state: &mut Self::State, other: &Self::State) -> bool;
@@ -28,7 +28,7 @@ pub fn solve<A: Analysis>(analysis: &A, graph: &Graph) -> Vec<Option<A::State>> 
     }
     let mut todo = BTreeSet::new();
     for entry in &graph.entries {
-        states[*entry] = Some(analysis.start());
+        states[*entry] = Some(analysis.start(graph.nodes[*entry].start));
         todo.insert(place[*entry]);
     }
     while let Some(first) = todo.pop_first() {

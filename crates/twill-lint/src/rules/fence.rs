@@ -18,7 +18,7 @@ struct Unfenced<'a>(&'a Program);
 impl Analysis for Unfenced<'_> {
     type State = Box<Written>;
 
-    fn start(&self) -> Self::State {
+    fn start(&self, _: usize) -> Self::State {
         Box::new([0; 256])
     }
 

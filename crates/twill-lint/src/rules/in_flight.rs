@@ -38,7 +38,7 @@ impl InFlight<'_> {
 impl Analysis for InFlight<'_> {
     type State = BTreeMap<usize, Newer>;
 
-    fn start(&self) -> Self::State {
+    fn start(&self, _: usize) -> Self::State {
         BTreeMap::new()
     }
 

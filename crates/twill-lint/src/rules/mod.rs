@@ -1,6 +1,7 @@
 //! The rules.
 
 mod barriers;
+mod descriptor;
 mod fence;
 mod in_flight;
 mod lost;
@@ -16,6 +17,7 @@ pub fn check(program: &Program) -> (Vec<Finding>, Facts) {
     let mut findings = in_flight::check(program);
     findings.extend(fence::check(program));
     findings.extend(lost::check(program));
+    findings.extend(descriptor::check(program));
     findings.extend(proxy::check(program));
     let (found, facts) = barriers::check(program);
     findings.extend(found);

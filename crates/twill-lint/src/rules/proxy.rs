@@ -83,7 +83,7 @@ fn next(stored: Stored, instruction: &Instruction) -> Option<Stored> {
 impl Analysis for Unfenced<'_> {
     type State = BTreeMap<usize, Stored>;
 
-    fn start(&self) -> Self::State {
+    fn start(&self, _: usize) -> Self::State {
         BTreeMap::new()
     }
 

@@ -202,7 +202,10 @@ def tensor_columns(ptx):
 def assemble(folder, listing=None):
     """Compiles the kernel of a folder and reports on it; writes its machine code as text to a file, where one is named."""
     kernel, sources = read_kernel(folder)
-    compiled, _ = build(kernel, sources, anew=True)
+    compiled, _ = build(kernel, sources)
+    if "registers" not in compiled.log:
+        # It came from NVRTC's cache.
+        compiled, _ = build(kernel, sources, anew=True)
     groups, nvdisasm = [], disassembler()
     if nvdisasm is not None:
         with tempfile.NamedTemporaryFile(suffix=".cubin") as file:

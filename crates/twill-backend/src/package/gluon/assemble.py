@@ -161,13 +161,15 @@ def place_barriers(build, hint=GLUON_BARRIERS):
 def options_of(kernel):
     """Triton's options. Where several CTAs share a multiprocessor, each has a part of its registers.
 
-    Multiplies and adds are contracted as by default, of which Triton 3.9 warns where it is not told.
+    Multiplies and adds are contracted as by default, of which Triton 3.9 warns where it is not told. Triton would write checks
+    of every sum of integers, which count in debug mode alone, and take a fourth of the time.
     """
     return {
         "num_warps": kernel["num_warps"],
         "maxnreg": kernel.get("entry_registers"),
         "launch_pdl": kernel.get("dependent_launch", False),
         "enable_fp_fusion": triton.knobs.language.default_fp_fusion,
+        "sanitize_overflow": False,
     }
 
 
@@ -178,7 +180,7 @@ def parsed_options(kernel, text):
 
 
 def lowered(kernel, text, metadata):
-    """The stages of `triton.compile` up to PTX, without its cache: the name and the module of each. It adds to the metadata."""
+    """The stages of `triton.compile` up to PTX: the name and the module of each. It adds to the metadata."""
     backend, options = parsed_options(kernel, text)
     context, stages = ir.context(), {}
     ir.load_dialects(context)
@@ -190,13 +192,6 @@ def lowered(kernel, text, metadata):
     for name in ("ttgir", "llir", "ptx"):
         module = stages[name](module, metadata)
         yield name, module
-
-
-def to_ptx(kernel, function, barriers_at):
-    """PTX and Triton's metadata."""
-    metadata = {}
-    *_, (_, ptx) = lowered(kernel, source(kernel, function, barriers_at), metadata)
-    return ptx, metadata
 
 
 def assembled_by(chosen, ptx, options, architecture):
@@ -212,24 +207,63 @@ def assembled_by(chosen, ptx, options, architecture):
         return cubin.read_bytes(), log
 
 
-def compile_with(chosen, kernel, text):
-    """As `triton.compile`, with another ptxas than Triton's. Triton's cache keeps it under a key with the version."""
-    backend, options = parsed_options(kernel, text)
-    variables = get_cache_invalidating_env_vars()
-    key = f"{get_cache_key(text, backend, options, env_vars=variables)}-{machine_code.named('ptxas', chosen.version)}"
-    digest = hashlib.sha256(key.encode()).hexdigest()
-    cache, name = get_cache_manager(digest), text.name[:150]
-    files = cache.get_group(f"{name}.json") or {}
-    if f"{name}.json" in files and not triton.knobs.compilation.always_compile:
-        return CompiledKernel(text, files, digest)
-    metadata = {"hash": digest, "target": target(kernel), **vars(options), **variables, "triton_version": triton.__version__}
-    for stage, module in lowered(kernel, text, metadata):
-        files[f"{name}.{stage}"] = cache.put(module, f"{name}.{stage}")
-    cubin, _ = assembled_by(chosen, module, options, kernel["architecture"])
-    files[f"{name}.cubin"] = cache.put(cubin, f"{name}.cubin")
-    files[f"{name}.json"] = cache.put(json.dumps(metadata, default=vars), f"{name}.json", binary=False)
-    cache.put_group(f"{name}.json", files)
-    return CompiledKernel(text, files, digest)
+class Kept:
+    """A kernel's place in Triton's cache, which also has what ptxas said. Its key has the version of ptxas.
+
+    TTGIR and LLVM IR are not kept: of the kernels that are assembled, one is chosen.
+    """
+
+    def __init__(self, chosen, kernel, text):
+        self.chosen, self.kernel, self.text = chosen, kernel, text
+        self.backend, self.options = parsed_options(kernel, text)
+        self.variables = get_cache_invalidating_env_vars()
+        key = get_cache_key(text, self.backend, self.options, env_vars=self.variables)
+        self.digest = hashlib.sha256(f"{key}-{machine_code.named('ptxas', chosen.version)}".encode()).hexdigest()
+        self.cache, self.name = get_cache_manager(self.digest), text.name[:150]
+
+    def find(self):
+        """The kernel as Triton launches it, and what ptxas said; None if it is not there."""
+        files = self.cache.get_group(f"{self.name}.json") or {}
+        if f"{self.name}.log" not in files or triton.knobs.compilation.always_compile:
+            return None
+        return CompiledKernel(self.text, files, self.digest), Path(files[f"{self.name}.log"]).read_text()
+
+    def lower(self):
+        """PTX and Triton's metadata."""
+        of_kernel = {"hash": self.digest, "target": target(self.kernel), **vars(self.options), **self.variables}
+        metadata = {**of_kernel, "triton_version": triton.__version__}
+        *_, (_, ptx) = lowered(self.kernel, self.text, metadata)
+        return ptx, metadata
+
+    def assemble(self, ptx, metadata):
+        """Keeps what ptxas makes of it. The same as `find`."""
+        cubin, log = assembled_by(self.chosen, ptx, self.options, self.kernel["architecture"])
+        made = {"ptx": ptx, "cubin": cubin, "log": log, "json": json.dumps(metadata, default=vars)}
+        files = {
+            f"{self.name}.{kind}": self.cache.put(content, f"{self.name}.{kind}", binary=isinstance(content, bytes))
+            for kind, content in made.items()
+        }
+        self.cache.put_group(f"{self.name}.json", files)
+        return CompiledKernel(self.text, files, self.digest), log
+
+
+def compiled(kernel, function, barriers_at):
+    """The kernel with the barriers at this offset, or as `place_barriers` finds one where it is None: as Triton launches it,
+    what ptxas said, and the offset."""
+    chosen = chosen_ptxas(kernel)
+
+    def attempt(at):
+        kept = Kept(chosen, kernel, source(kernel, function, at))
+        if found := kept.find():
+            return (lambda: found), found[0].asm["ptx"]
+        ptx, metadata = kept.lower()
+        return (lambda: kept.assemble(ptx, metadata)), ptx
+
+    if barriers_at is None:
+        finish, barriers_at = place_barriers(attempt, kernel["barriers_at"])
+    else:
+        finish, _ = attempt(barriers_at)
+    return *finish(), barriers_at
 
 
 def chosen_ptxas(kernel):
@@ -243,39 +277,19 @@ def assembler(kernel):
 
 
 def build(kernel, function, inline_barriers=True):
-    """The kernel as Triton compiles it, and the BARRIERS_AT that its function takes after its other arguments."""
-    chosen = chosen_ptxas(kernel)
-
-    def attempt(barriers_at):
-        text = source(kernel, function, barriers_at)
-        if chosen.is_tritons:
-            compiled = triton.compile(text, target=target(kernel), options=options_of(kernel))
-        else:
-            compiled = compile_with(chosen, kernel, text)
-        return compiled, compiled.asm["ptx"]
-
-    if inline_barriers:
-        return place_barriers(attempt, kernel["barriers_at"])
-    return attempt(GLUON_BARRIERS)[0], GLUON_BARRIERS
+    """The kernel as Triton launches it, and the BARRIERS_AT that its function takes after its other arguments."""
+    built, _, at = compiled(kernel, function, None if inline_barriers else GLUON_BARRIERS)
+    return built, at
 
 
 # ------------------------------------------------------------------------------------------------- the report
 def assemble(folder, bare=False, listing=None):
     """Compiles the kernel of a folder and reports on it; writes its machine code as text to a file, where one is named."""
     kernel, function = read_kernel(folder)
-
-    def attempt(barriers_at):
-        ptx, metadata = to_ptx(kernel, function, barriers_at)
-        return (ptx, metadata), ptx
-
-    if bare:
-        (ptx, metadata), at = attempt(GLUON_BARRIERS)[0], GLUON_BARRIERS
-    else:
-        (ptx, metadata), at = place_barriers(attempt, kernel["barriers_at"])
-    _, options = parsed_options(kernel, source(kernel, function, at))
-    cubin, log = assembled_by(chosen_ptxas(kernel), ptx, options, kernel["architecture"])
+    built, log, at = compiled(kernel, function, GLUON_BARRIERS if bare else None)
+    metadata = built.metadata
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(cubin)
+        file.write(built.asm["cubin"])
         file.flush()
         sass = machine_code.disassemble(triton.knobs.nvidia.nvdisasm.path, file.name)
     if listing:
@@ -283,13 +297,13 @@ def assemble(folder, bare=False, listing=None):
 
     return machine_code.report_of(
         kernel,
-        ptx,
+        built.asm["ptx"],
         log,
-        machine_code.describe_groups(machine_code.Code(sass, metadata["name"]), kernel),
+        machine_code.describe_groups(machine_code.Code(sass, metadata.name), kernel),
         assembler=assembler(kernel),
-        shared_memory=metadata["shared"],
-        tensor_memory=metadata.get("tmem_size") or 0,
-        warps=metadata.get("num_warps", kernel["num_warps"]),
+        shared_memory=metadata.shared,
+        tensor_memory=getattr(metadata, "tmem_size", None) or 0,
+        warps=metadata.num_warps,
         barriers_at=at,
     )
 
