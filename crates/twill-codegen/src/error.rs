@@ -58,6 +58,18 @@ pub enum Error {
         /// A block can have.
         available: u64,
     },
+    /// Code that no compiler gets done with.
+    #[error(
+        "the loops have {} steps of code, for each number of iterations below that of the pipeline's stages too, and {} are the \
+         most: iterations are short beside what loads take; use larger tiles",
+        grouped(*.steps), grouped(*.most)
+    )]
+    TooLong {
+        /// Steps of all groups.
+        steps: u64,
+        /// As many are generated.
+        most: u64,
+    },
     /// Buffers take more columns than there are.
     #[error(
         "the generated kernel needs {needed} columns of tensor memory and there are {available}: the schedule lets values \

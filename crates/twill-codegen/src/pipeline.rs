@@ -17,6 +17,9 @@ use crate::passes::{
 use crate::verify::{Checked, check, well_formed};
 use twill_triton::Kernel;
 
+/// Steps of loops that are generated: what Triton and ptxas compile within some 20 seconds.
+const MOST_STEPS: u64 = 6000;
+
 /// A step from schedules to a warp program.
 pub struct Pass {
     /// Its name, as `--print-after` takes it.
@@ -181,13 +184,20 @@ fn lower_few_trips(
     let builder = KernelBuilder::new(kernel, loops, options, fallback)?;
     let has_shorter = builder.loops.iter().any(|one| one.program.warps.iter().any(|warp| warp.shorter.is_some()));
     if !has_shorter {
-        return run_passes(builder, after).map(Lowered::Open);
+        return run_passes(not_too_long(builder)?, after).map(Lowered::Open);
     }
     if let Ok(checked) = run_passes(builder, after).and_then(check) {
         return Ok(Lowered::Proved(checked));
     }
     let options = without_shorter_pipelines(options);
-    run_passes(KernelBuilder::new(kernel, loops, &options, fallback)?, after).map(Lowered::Open)
+    run_passes(not_too_long(KernelBuilder::new(kernel, loops, &options, fallback)?)?, after).map(Lowered::Open)
+}
+
+/// The same builder, if Triton and ptxas get done with what it makes.
+fn not_too_long(builder: KernelBuilder<'_>) -> Result<KernelBuilder<'_>, Error> {
+    let groups = builder.loops.iter().flat_map(|one| &one.program.warps);
+    let steps = groups.map(|group| group.length() as u64).sum();
+    if steps > MOST_STEPS { Err(Error::TooLong { steps, most: MOST_STEPS }) } else { Ok(builder) }
 }
 
 fn run_passes(

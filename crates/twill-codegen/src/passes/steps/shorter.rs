@@ -50,6 +50,14 @@ fn are_met(precedences: &[Precedence], order: &[(usize, i64)]) -> bool {
     })
 }
 
+impl GroupSteps {
+    /// Steps of its code, for all trip counts.
+    pub(crate) fn length(&self) -> usize {
+        let fewer = self.shorter.as_ref().map_or_else(|| own_code(self), |shorter| shorter.length());
+        pipeline(self) + fewer
+    }
+}
+
 /// Steps of code for each trip count below that of the steady state.
 fn own_code(program: &GroupSteps) -> usize {
     let blocks = program.prologue.iter().chain(&program.epilogue);
