@@ -17,8 +17,8 @@ use crate::passes::{
 use crate::verify::{Checked, check, well_formed};
 use twill_triton::Kernel;
 
-/// Steps of loops that are generated: what Triton and ptxas compile within some 20 seconds.
-const MOST_STEPS: u64 = 6000;
+/// Steps of loops that are generated: what Triton and ptxas compile within a minute.
+const MOST_STEPS: u64 = 10_000;
 
 /// A step from schedules to a warp program.
 pub struct Pass {

@@ -1,8 +1,9 @@
 //! Rings are as deep as loads take to come, where shared memory goes.
 
+#[allow(dead_code, reason = "each file of tests uses some of it")]
 mod common;
 
-use common::generated;
+use common::{compiled_on, generated};
 use twill_driver::tune::{CompileOptions, GeneratedKernel, Language, Which};
 
 fn simulated(kernel: &GeneratedKernel) -> Option<u32> {
@@ -33,4 +34,13 @@ fn rings_stay_as_they_are_where_no_load_is_waited_for() {
     let naive = CompileOptions { schedule: Which::NoSwp, ..CompileOptions::default() };
     let kernel = generated("gemm_tma", &naive);
     assert!(kernel.files["kernel.py"].contains("[1, "), "one slot each");
+}
+
+/// Iterations of 16 × 16 tiles are short beside what gathered indices take, so that 66 would overlap: code for each trip count
+/// below that had 255,634 lines (`bench.random_programs`, seed 2706).
+#[test]
+fn iterations_that_are_short_beside_loads() {
+    let text = include_str!("kernels/short_iterations.ttir").to_owned();
+    let error = compiled_on("h100", "short", text, &CompileOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("use larger tiles"), "{error}");
 }

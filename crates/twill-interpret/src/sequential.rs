@@ -2,7 +2,9 @@
 
 use crate::fault::Fault;
 use crate::memory::{Argument, Combination, Launch, Memory, Tensor};
-use crate::value::{Combine, Data, Elementwise, Tile, apply, dot, gather, join, reduce, reduce_by, scan_by, split};
+use crate::value::{
+    Combine, Data, Elementwise, Tile, apply, dot, gather, inline_ptx, join, reduce, reduce_by, scan_by, split,
+};
 use std::collections::HashMap;
 use std::rc::Rc;
 use twill_triton::Kernel;
@@ -328,6 +330,11 @@ impl<'a> ProgramInstance<'a> {
             }
             ("tt.descriptor_load", [tensor, coordinates @ ..]) => {
                 self.memory.load_block(&self.tensor(*tensor)?, &self.tile_origin(coordinates)?, &shape, element)?
+            }
+            ("tt.elementwise_inline_asm", operands) => {
+                let tiles: Vec<Rc<Tile>> = operands.iter().map(|v| self.get(*v)).collect::<Result<_, _>>()?;
+                let text = word(operation, "asm_string").ok_or_else(|| unknown(operation))?;
+                inline_ptx(text, &tiles, element, arithmetic)?
             }
             (name, operands) => {
                 let tiles: Vec<Rc<Tile>> = operands.iter().map(|v| self.get(*v)).collect::<Result<_, _>>()?;

@@ -25,10 +25,15 @@ pub fn text_of(example: &str) -> String {
     std::fs::read_to_string(format!("{}/../../examples/{example}.ttir", env!("CARGO_MANIFEST_DIR"))).unwrap()
 }
 
-/// What becomes of a kernel.
+/// What becomes of a kernel, for an H200.
 pub fn compiled_text(name: &str, text: String, options: &CompileOptions) -> Result<Compiled, Error> {
+    compiled_on("h200", name, text, options)
+}
+
+/// What becomes of a kernel on a machine.
+pub fn compiled_on(machine: &str, name: &str, text: String, options: &CompileOptions) -> Result<Compiled, Error> {
     let lowering =
-        LoweringParameters { machine: Some(Machine::load("h200").unwrap()), ..LoweringParameters::default() };
+        LoweringParameters { machine: Some(Machine::load(machine).unwrap()), ..LoweringParameters::default() };
     let request = Request {
         input: Input { name: name.to_owned(), content: Content::Kernel(text) },
         lowering,

@@ -5,7 +5,7 @@ use super::machine::Machine;
 use super::units::Held;
 use crate::fault::Fault;
 use crate::memory::{Argument, Combination, Tensor};
-use crate::value::{Elementwise, Tile, apply, dot, join, reduce_by, scan_by, split};
+use crate::value::{Elementwise, Tile, apply, dot, inline_ptx, join, reduce_by, scan_by, split};
 use std::collections::HashMap;
 use std::rc::Rc;
 use twill_codegen::ir::{CombineRegion, Expression, ExpressionKind, Opaque, VariableId};
@@ -70,6 +70,10 @@ impl Machine<'_, '_> {
                     }
                     ("tt.reshape", [x]) => {
                         vec![x.reshape(extents(&result.ok_or_else(unfit)?.shape)).ok_or_else(unfit)?]
+                    }
+                    ("tt.elementwise_inline_asm", tiles) => {
+                        let text = operation.attribute("asm_string").ok_or_else(unfit)?;
+                        vec![inline_ptx(text, tiles, &result.ok_or_else(unfit)?.element, arithmetic)?]
                     }
                     ("tt.join", [a, b]) => vec![join(a, b)?],
                     ("tt.split", [x]) => split(x)?.into(),
