@@ -70,7 +70,7 @@ class ScheduledKernel:
 
     @cached_property
     def asm(self) -> dict[str, Any]:
-        """Its forms by name: `ttir`, `gluon` or `cuda` (its source), `ptx` and `cubin`; of Gluon also `log`, what ptxas said."""
+        """Its forms by name: `ttir`, `gluon` or `cuda` (its source), and the compiler's to `ptx` and `cubin`; Triton's have more."""
         asm: dict[str, Any] = self.compile().asm
         asm["ttir"] = self.ttir
         asm[self.language] = (self.folder / SOURCES[self.language]).read_text(encoding="utf-8")

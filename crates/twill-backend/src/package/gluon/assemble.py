@@ -208,10 +208,7 @@ def assembled_by(chosen, ptx, options, architecture):
 
 
 class Kept:
-    """A kernel's place in Triton's cache, which also has what ptxas said. Its key has the version of ptxas.
-
-    TTGIR and LLVM IR are not kept: of the kernels that are assembled, one is chosen.
-    """
+    """A kernel's place in Triton's cache, which also has what ptxas said. Its key has the version of ptxas."""
 
     def __init__(self, chosen, kernel, text):
         self.chosen, self.kernel, self.text = chosen, kernel, text
@@ -229,16 +226,15 @@ class Kept:
         return CompiledKernel(self.text, files, self.digest), Path(files[f"{self.name}.log"]).read_text()
 
     def lower(self):
-        """PTX and Triton's metadata."""
+        """Its forms by name up to PTX, and Triton's metadata."""
         of_kernel = {"hash": self.digest, "target": target(self.kernel), **vars(self.options), **self.variables}
         metadata = {**of_kernel, "triton_version": triton.__version__}
-        *_, (_, ptx) = lowered(self.kernel, self.text, metadata)
-        return ptx, metadata
+        return {name: str(module) for name, module in lowered(self.kernel, self.text, metadata)}, metadata
 
-    def assemble(self, ptx, metadata):
+    def assemble(self, forms, metadata):
         """Keeps what ptxas makes of it. The same as `find`."""
-        cubin, log = assembled_by(self.chosen, ptx, self.options, self.kernel["architecture"])
-        made = {"ptx": ptx, "cubin": cubin, "log": log, "json": json.dumps(metadata, default=vars)}
+        cubin, log = assembled_by(self.chosen, forms["ptx"], self.options, self.kernel["architecture"])
+        made = {**forms, "cubin": cubin, "log": log, "json": json.dumps(metadata, default=vars)}
         files = {
             f"{self.name}.{kind}": self.cache.put(content, f"{self.name}.{kind}", binary=isinstance(content, bytes))
             for kind, content in made.items()
@@ -256,8 +252,8 @@ def compiled(kernel, function, barriers_at):
         kept = Kept(chosen, kernel, source(kernel, function, at))
         if found := kept.find():
             return (lambda: found), found[0].asm["ptx"]
-        ptx, metadata = kept.lower()
-        return (lambda: kept.assemble(ptx, metadata)), ptx
+        forms, metadata = kept.lower()
+        return (lambda: kept.assemble(forms, metadata)), forms["ptx"]
 
     if barriers_at is None:
         finish, barriers_at = place_barriers(attempt, kernel["barriers_at"])
