@@ -130,7 +130,7 @@ class Launches(unittest.TestCase):
 
         def place(build, hint):
             self.loaded += 1
-            return Compiled(), 4096
+            return (lambda: (Compiled(), "")), 4096
 
         patch = mock.patch.object(launch.assemble, "place_barriers", place)
         patch.start()

@@ -115,15 +115,20 @@ impl LoopLowering<'_> {
             Stands::Tile(id) => {
                 let op = l.operation(id);
                 let reads = op.operands.iter().flat_map(|operand| {
-                    operand.tiles.iter().filter_map(move |value| {
-                        let (from, distance) = match self.route(op, operand, *value) {
-                            Route::Direct => (produced(*value)?, operand.distance),
-                            Route::Shared => (Stands::ToShared(*value), operand.distance),
-                            Route::Tensor => (Stands::ToTensor(*value), operand.distance),
-                            Route::Registers => (Stands::FromTensor(*value, operand.distance), 0),
-                            Route::Accumulator => (Stands::Accumulator(id), 0),
+                    operand.tiles.iter().flat_map(move |value| {
+                        let route = self.route(op, operand, *value);
+                        let read = match route {
+                            Route::Direct => produced(*value).map(|from| (from, operand.distance)),
+                            Route::Shared => Some((Stands::ToShared(*value), operand.distance)),
+                            Route::Tensor => Some((Stands::ToTensor(*value), operand.distance)),
+                            Route::Registers => Some((Stands::FromTensor(*value, operand.distance), 0)),
+                            Route::Accumulator => Some((Stands::Accumulator(id), 0)),
                         };
-                        Some(Read { from, distance, role: operand.role })
+                        // Threads that turn a tile round take it from their registers: the store is what that costs.
+                        let is_turned = route == Route::Shared && operand.role == Role::Input;
+                        let held = produced(*value).filter(|_| is_turned).map(|from| (from, operand.distance));
+                        let role = operand.role;
+                        read.into_iter().chain(held).map(move |(from, distance)| Read { from, distance, role })
                     })
                 });
                 reads.collect()
