@@ -90,6 +90,17 @@ class Kept(unittest.TestCase):
                 built, at = assemble.build(kernel, function)
         self.assertEqual((at, built.metadata.shared), (report["barriers_at"], report["shared_memory"]))
 
+    def test_a_cache_that_cannot_be_written(self):
+        assemble = runtime("assemble")
+        kernel, function = assemble.read_kernel(HERE / "gemm")
+        with tempfile.NamedTemporaryFile() as file, mock.patch.dict("os.environ", TRITON_CACHE_DIR=f"{file.name}/cache"):
+            built, at = assemble.build(kernel, function)
+        self.assertEqual((len(built.kernel) > 0, at >= 0), (True, True))
+        with tempfile.TemporaryDirectory() as cache, mock.patch.dict("os.environ", TRITON_CACHE_DIR=cache):
+            with mock.patch("triton.runtime.cache.FileCacheManager.put", side_effect=OSError(28, "No space left")):
+                full, _ = assemble.build(kernel, function)
+        self.assertEqual(full.asm["cubin"], built.asm["cubin"])
+
     def test_another_version_has_another_key(self):
         assemble = runtime("assemble")
         kernel, function = assemble.read_kernel(HERE / "gemm")

@@ -208,7 +208,10 @@ def assembled_by(chosen, ptx, options, architecture):
 
 
 class Kept:
-    """A kernel's place in Triton's cache, which also has what ptxas said. Its key has the version of ptxas."""
+    """A kernel's place in Triton's cache, which also has what ptxas said. Its key has the version of ptxas.
+
+    Where nothing can be written there, nothing is kept.
+    """
 
     def __init__(self, chosen, kernel, text):
         self.chosen, self.kernel, self.text = chosen, kernel, text
@@ -216,11 +219,15 @@ class Kept:
         self.variables = get_cache_invalidating_env_vars()
         key = get_cache_key(text, self.backend, self.options, env_vars=self.variables)
         self.digest = hashlib.sha256(f"{key}-{machine_code.named('ptxas', chosen.version)}".encode()).hexdigest()
-        self.cache, self.name = get_cache_manager(self.digest), text.name[:150]
+        self.name = text.name[:150]
+        try:
+            self.cache = get_cache_manager(self.digest)
+        except OSError:
+            self.cache = None
 
     def find(self):
         """The kernel as Triton launches it, and what ptxas said; None if it is not there."""
-        files = self.cache.get_group(f"{self.name}.json") or {}
+        files = self.cache and self.cache.get_group(f"{self.name}.json") or {}
         if f"{self.name}.log" not in files or triton.knobs.compilation.always_compile:
             return None
         return CompiledKernel(self.text, files, self.digest), Path(files[f"{self.name}.log"]).read_text()
@@ -235,12 +242,20 @@ class Kept:
         """Keeps what ptxas makes of it. The same as `find`."""
         cubin, log = assembled_by(self.chosen, forms["ptx"], self.options, self.kernel["architecture"])
         made = {**forms, "cubin": cubin, "log": log, "json": json.dumps(metadata, default=vars)}
-        files = {
-            f"{self.name}.{kind}": self.cache.put(content, f"{self.name}.{kind}", binary=isinstance(content, bytes))
-            for kind, content in made.items()
-        }
-        self.cache.put_group(f"{self.name}.json", files)
-        return CompiledKernel(self.text, files, self.digest), log
+        named = {f"{self.name}.{kind}": content for kind, content in made.items()}
+        if self.cache:
+            try:
+                put = self.cache.put
+                files = {name: put(content, name, isinstance(content, bytes)) for name, content in named.items()}
+                self.cache.put_group(f"{self.name}.json", files)
+                return CompiledKernel(self.text, files, self.digest), log
+            except OSError:
+                pass  # the disk is full, or the folder nobody's to write to
+        with tempfile.TemporaryDirectory() as folder:
+            files = {name: str(Path(folder, name)) for name in named}
+            for name, content in named.items():
+                Path(files[name]).write_bytes(content if isinstance(content, bytes) else content.encode())
+            return CompiledKernel(self.text, files, self.digest), log
 
 
 def compiled(kernel, function, barriers_at):
