@@ -3,7 +3,7 @@
     python -m bench.random_programs --seeds 0:500 --total total.json          # needs a Hopper GPU, torch and Triton
     python -m bench.random_programs --seeds 0:20 --compile-only               # needs Triton alone
     python -m bench.random_programs --reduce 17 --side gluon                  # the smallest program that still differs
-    python -m bench.random_programs --seeds 1213,1287,1525,1857,1889,1910     # those that found something, again
+    python -m bench.random_programs --seeds 1213,1857,1889,1910,2269,2630     # those that found something, again
 
 Each seed is a program (generate.py): loops, branches, loads of many kinds, MMAs of many types. It is compiled by stock
 Triton and by Twill in up to three forms: Gluon with the best schedule, multistage, and CUDA. Each is run with three sizes:

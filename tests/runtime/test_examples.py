@@ -103,15 +103,10 @@ class Examples(unittest.TestCase):
         """LLVM moves loads over PTX of which it does not know that it orders memory."""
         assemble = runtime("assemble")
         kernel, function = assemble.read_kernel(self.folder / "curved")
-        built = []
-
-        def build(at):
-            built.append(assemble.compiled(kernel, function, at)[0].asm["ptx"])
-            return at, built[-1]
-
-        self.assertGreaterEqual(assemble.place_barriers(build)[1], 0)
+        built, at = assemble.build(kernel, function)
+        self.assertGreaterEqual(at, 0)
         reads, given_back = 0, False
-        for line in built[-1].splitlines():
+        for line in built.asm["ptx"].splitlines():
             if "@p mbarrier.arrive.shared::cta" in line:
                 given_back = True
             elif re.search(r"try_wait|bar(rier)?\.sync|bar\.warp", line):

@@ -33,32 +33,31 @@ class Chosen(unittest.TestCase):
             self.addCleanup(patch.stop)
 
     def chosen(self, arch=90):
-        found = ptxas.chosen(arch, machine_code.is_sound)
-        return Path(found.path), found.is_tritons
+        return Path(ptxas.chosen(arch, machine_code.is_sound).path)
 
     def test_an_old_one_where_there_is_no_newer(self):
-        self.assertEqual(self.chosen(), (BUNDLED / "ptxas", True))
+        self.assertEqual(self.chosen(), BUNDLED / "ptxas")
 
     def test_the_newer_of_tritons_two_and_then_that_of_a_package(self):
         self.versions[self.wheel] = (13, 5, 37)
-        self.assertEqual(self.chosen(), (self.wheel, False))
+        self.assertEqual(self.chosen(), self.wheel)
         self.versions[BUNDLED / "ptxas-blackwell"] = NEW
-        self.assertEqual(self.chosen(), (BUNDLED / "ptxas-blackwell", False))
+        self.assertEqual(self.chosen(), BUNDLED / "ptxas-blackwell")
         self.versions[BUNDLED / "ptxas"] = NEW
-        self.assertEqual(self.chosen(), (BUNDLED / "ptxas", True))
+        self.assertEqual(self.chosen(), BUNDLED / "ptxas")
 
     def test_one_that_somebody_named_is_taken_whatever_it_is(self):
         self.own, self.versions[self.wheel], self.versions[self.named] = self.named, NEW, OLD
-        self.assertEqual(self.chosen(), (self.named, True))
+        self.assertEqual(self.chosen(), self.named)
 
     def test_other_gpus_have_tritons(self):
         self.versions[self.wheel] = NEW
-        self.assertEqual(self.chosen(100), (BUNDLED / "ptxas", True))
+        self.assertEqual(self.chosen(100), BUNDLED / "ptxas")
 
     def test_one_whose_machine_code_the_driver_does_not_load_is_not_taken(self):
         self.versions[self.wheel] = NEW
         with mock.patch.object(ptxas, "loads", lambda version: False):
-            self.assertEqual(self.chosen(), (BUNDLED / "ptxas", True))
+            self.assertEqual(self.chosen(), BUNDLED / "ptxas")
 
 
 class Said(unittest.TestCase):
@@ -76,8 +75,8 @@ class Said(unittest.TestCase):
 class Kept(unittest.TestCase):
     """Triton's cache, and machine code of another assembler than Triton's."""
 
-    def made(self, assemble, ptxas, kernel, text):
-        kept = assemble.Kept(ptxas, kernel, text)
+    def made(self, assemble, chosen, kernel, text):
+        kept = assemble.Kept(chosen, kernel, text)
         return kept.assemble(*kept.lower())
 
     def test_what_is_assembled_is_not_compiled_again(self):
@@ -108,14 +107,14 @@ class Kept(unittest.TestCase):
         own = assemble.chosen_ptxas(kernel)
         with tempfile.TemporaryDirectory() as cache, mock.patch.dict("os.environ", TRITON_CACHE_DIR=cache):
             by_triton = triton.compile(text, target=assemble.target(kernel), options=assemble.options_of(kernel))
-            (first, log), (other, _) = (self.made(assemble, ptxas, kernel, text) for ptxas in (own, own._replace(version=(99, 0))))
+            (first, log), (other, _) = (self.made(assemble, one, kernel, text) for one in (own, own._replace(version=(99, 0))))
             again, said = assemble.Kept(own, kernel, text).find()
             self.assertIsNone(assemble.Kept(own._replace(version=(98, 0)), kernel, text).find())
         self.assertEqual(len({by_triton.hash, first.hash, other.hash}), 3)
         self.assertEqual((again.hash, again.asm["cubin"], said), (first.hash, first.asm["cubin"], log))
         self.assertIn("registers", said)
         self.assertEqual(again.metadata.shared, by_triton.metadata.shared)
-        if own.is_tritons:
+        if own.path == ptxas.get_ptxas(90).path:
             self.assertEqual(first.asm["cubin"], by_triton.asm["cubin"])
 
 

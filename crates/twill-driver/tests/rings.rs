@@ -47,12 +47,12 @@ fn iterations_that_are_short_beside_loads() {
     assert!(error.contains("use larger tiles"), "{error}");
 }
 
-/// A tile that threads turn round is read from their registers, two iterations of it where the reader is more than an interval
+/// A tile that threads transpose is read from their registers, two iterations of it where the reader is more than an interval
 /// behind (`bench.random_programs`, seed 2091): the graph counted on shared memory alone, and code for its schedules was refused.
 #[test]
-fn a_tile_that_is_turned_round_is_kept_until_it_is_read() {
-    let text = include_str!("kernels/turned.ttir").to_owned();
-    let made = compiled_on("h100", "turned", text, &CompileOptions::default()).unwrap();
+fn a_transposed_tile_is_kept_until_it_is_read() {
+    let text = include_str!("kernels/transposed.ttir").to_owned();
+    let made = compiled_on("h100", "transposed", text, &CompileOptions::default()).unwrap();
     let Compiled::Kernel(kernel) = made else { panic!("{made:?}") };
     assert!(kernel.loops[0].stages > 1, "{:?}", kernel.loops[0]);
 }

@@ -124,9 +124,9 @@ impl LoopLowering<'_> {
                             Route::Registers => Some((Stands::FromTensor(*value, operand.distance), 0)),
                             Route::Accumulator => Some((Stands::Accumulator(id), 0)),
                         };
-                        // Threads that turn a tile round take it from their registers: the store is what that costs.
-                        let is_turned = route == Route::Shared && operand.role == Role::Input;
-                        let held = produced(*value).filter(|_| is_turned).map(|from| (from, operand.distance));
+                        // Threads transpose a tile of their own registers: the store is what that costs.
+                        let is_transposed = route == Route::Shared && operand.role == Role::Input;
+                        let held = produced(*value).filter(|_| is_transposed).map(|from| (from, operand.distance));
                         let role = operand.role;
                         read.into_iter().chain(held).map(move |(from, distance)| Read { from, distance, role })
                     })

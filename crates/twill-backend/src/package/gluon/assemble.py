@@ -250,7 +250,7 @@ class Kept:
                 self.cache.put_group(f"{self.name}.json", files)
                 return CompiledKernel(self.text, files, self.digest), log
             except OSError:
-                pass  # the disk is full, or the folder nobody's to write to
+                pass  # the disk is full, or somebody else may write there
         with tempfile.TemporaryDirectory() as folder:
             files = {name: str(Path(folder, name)) for name in named}
             for name, content in named.items():

@@ -18,21 +18,21 @@ from triton.backends.nvidia.compiler import get_ptxas
 
 WHEELS = ("nvidia/cu13/bin/ptxas", "nvidia/cuda_nvcc/bin/ptxas")
 
-Ptxas = collections.namedtuple("Ptxas", "path version is_tritons")
-Ptxas.__doc__ = "An assembler: its version as numbers, and whether Triton would take it by itself."
+Ptxas = collections.namedtuple("Ptxas", "path version")
+Ptxas.__doc__ = "An assembler, and its version as numbers."
 
 
 def chosen(arch, is_sound):
     """The ptxas for a compute capability, 9.0 is 90; a version may be sound for it or not."""
     own = get_ptxas(arch).path
-    tritons = Ptxas(own, version(own), True)
+    tritons = Ptxas(own, version(own))
     bundled = Path(triton.__file__).parent / "backends/nvidia/bin"
     if is_sound(tritons.version, arch) or Path(own).parent != bundled:
         return tritons
     for path in [bundled / "ptxas-blackwell", *installed()]:
         numbers = version(str(path)) if path.is_file() else ()
         if numbers and is_sound(numbers, arch) and loads(numbers):
-            return Ptxas(str(path), numbers, False)
+            return Ptxas(str(path), numbers)
     return tritons
 
 
