@@ -45,8 +45,8 @@ pub(super) fn choose(
     }
     let mut choice = Choice { land, by, network, node, movable, scale: 1.0, ties: Vec::new() };
     choice.build();
-    // Building takes as long as some visits of all arcs.
-    let built = model.len() / 4 + 4 * choice.ties.len() + 8 * choice.movable.len();
+    // Building takes as long as some visits of all arcs, and a round in which nothing can move is one as well.
+    let built = 1 + model.len() / 4 + 4 * choice.ties.len() + 8 * choice.movable.len();
     if budget.visit(built as u64) {
         return None;
     }

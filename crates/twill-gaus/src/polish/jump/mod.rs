@@ -110,4 +110,14 @@ mod tests {
             assert!(found <= least, "{found} for {objective:?}");
         }
     }
+
+    #[test]
+    fn it_ends_where_nothing_can_move() {
+        let problem = chains(1, 2, DataflowObjective::Storage);
+        let precedence = Precedence::new(&problem.graph, None);
+        let model = Model::new(&problem, &precedence, 2).unwrap();
+        let clock = Clock::start(Control::default());
+        let how = Polish { jumps: 100, ..Polish::default() };
+        assert_eq!(jump(&model, model.earliest.clone(), &how, 1, &clock), model.earliest);
+    }
 }
