@@ -1,5 +1,6 @@
 //! The seal without which no code is printed.
 
+mod arrivals;
 mod cluster;
 mod copies;
 mod early_returns;
@@ -68,6 +69,7 @@ impl Deref for Checked {
 pub fn check(program: WarpProgram) -> Result<Checked, Error> {
     let started = Instant::now();
     registers::check(&program)?;
+    arrivals::check(&program)?;
     copies::check(&program)?;
     match verify(&program.system()?, &Limits::default()) {
         Ok(verified) => Ok(Checked { proof: verified.proof(), program, seconds: started.elapsed().as_secs_f64() }),

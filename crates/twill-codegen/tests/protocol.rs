@@ -14,6 +14,7 @@ use std::fmt::Write as _;
 use twill_check::protocol::{Event, Limits, Mutation, Node, ProtocolError, System, mutants, verify};
 use twill_codegen::Error;
 use twill_codegen::check;
+use twill_codegen::ir::Arrival;
 
 /// Every way to generate code for an example, as far as its buffers fit; the number of ways that do.
 fn proved(example: &str, options: &twill_triton::Options) -> usize {
@@ -347,4 +348,20 @@ fn an_unsafe_program_is_refused_with_the_run_that_goes_wrong() {
     }
     let Err(Error::Protocol { counterexample }) = check(program) else { panic!("a barrier that nobody completes") };
     assert!(counterexample.contains("wait"), "{counterexample}");
+}
+
+#[test]
+fn a_copy_by_threads_does_not_arrive_at_a_barrier_that_counts_units() {
+    let scheduled = Scheduled::new("fixtures/pointers/bounded", "h200", &twill_triton::Options::default());
+    let mut program = scheduled.program(false, 2, false).unwrap();
+    let mut changed = 0;
+    for barriers in &mut program.barriers {
+        for arrival in barriers.arrivals.iter_mut().filter(|one| matches!(one, Arrival::EachThread { .. })) {
+            *arrival = Arrival::Unit;
+            changed += 1;
+        }
+    }
+    assert!(changed > 0, "{:?}", program.barriers);
+    let Err(Error::Protocol { counterexample }) = check(program) else { panic!("128 arrivals where one is counted") };
+    assert!(counterexample.contains("EachThread"), "{counterexample}");
 }

@@ -56,3 +56,14 @@ fn a_transposed_tile_is_kept_until_it_is_read() {
     let Compiled::Kernel(kernel) = made else { panic!("{made:?}") };
     assert!(kernel.loops[0].stages > 1, "{:?}", kernel.loops[0]);
 }
+
+/// A tile that TMA loads in one loop, and threads load in another, where its box is not known to lie in the matrix: in one ring,
+/// 128 threads arrived at barriers that counted one arrival, and the kernel failed (found by compute-sanitizer).
+#[test]
+fn tiles_of_two_transfers_have_rings_of_their_own() {
+    let text = include_str!("kernels/both_ways.ttir").to_owned();
+    let made = compiled_on("h100", "both_ways", text, &CompileOptions::default()).unwrap();
+    let Compiled::Kernel(kernel) = made else { panic!("{made:?}") };
+    assert_eq!(kernel.loops.len(), 2);
+    assert!(kernel.loops.iter().all(|one| one.simulated.is_some()), "{:?}", kernel.loops);
+}

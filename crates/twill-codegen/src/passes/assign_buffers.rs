@@ -5,7 +5,8 @@
 
 use crate::builder::kernel::{KernelBuilder, is_tma};
 use crate::error::Error;
-use crate::ir::{Buffer, Memory};
+use crate::ir::{Arrival, Buffer, Memory};
+use crate::passes::place_barriers::full_arrivals;
 use crate::passes::steps::program::{BufferId as StepsBufferId, BufferKind};
 use twill_graph::OpId;
 use twill_triton::mlir::Type;
@@ -52,9 +53,16 @@ fn assign(builder: &mut KernelBuilder<'_>, index: usize, id: StepsBufferId) {
         plain: !is_read_by_unit(builder, index, op) && !is_tma(facts, op),
         source: facts.problem.graph().operation(op).source.clone(),
     };
-    let is_alike = |(other, theirs): &(usize, StepsBufferId)| {
-        let theirs = builder.loops[*other].program.buffer(*theirs);
-        theirs.writer == buffer.writer && theirs.released_by == buffer.released_by
+    // What TMA fills in one loop and threads in another has barriers of two kinds.
+    let arrivals = |index: usize, id: StepsBufferId| -> Vec<Vec<Arrival>> {
+        let values = builder.loops[index].program.buffer(id).values.iter().filter(|value| value.shared);
+        values.map(|value| full_arrivals(builder, index, id, value.op)).collect()
+    };
+    let is_alike = |(other, id_there): &(usize, StepsBufferId)| {
+        let theirs = builder.loops[*other].program.buffer(*id_there);
+        theirs.writer == buffer.writer
+            && theirs.released_by == buffer.released_by
+            && arrivals(*other, *id_there) == arrivals(index, id)
     };
     let mut same = builder.storage.buffers.iter().filter(|((other, _), at)| {
         let have = &builder.program.buffers[at.index()];

@@ -47,17 +47,20 @@ fn guard(builder: &mut KernelBuilder<'_>, index: usize, id: StepsBufferId) {
             } else {
                 format!("{name}_full")
             };
-            let mut arrivals = vec![arrival(builder, index, id, value.op)];
-            // What else the barrier guards.
-            let guarded = (0..builder.loops[index].program.buffers.len()).map(StepsBufferId);
-            for other in guarded.filter(|other| builder.loops[index].program.buffer(*other).guarded_by == Some(id)) {
-                let op = builder.loops[index].program.buffer(other).values[0].op;
-                arrivals.push(arrival(builder, index, other, op));
-            }
+            let arrivals = full_arrivals(builder, index, id, value.op);
             builder.barrier(barrier_name, slots, arrivals)
         });
         builder.storage.full.insert((index, at, value.op), barrier);
     }
+}
+
+/// Who arrives at the full barrier of a value in a buffer: those who bring it, and what else the barrier guards.
+pub(crate) fn full_arrivals(builder: &KernelBuilder<'_>, index: usize, id: StepsBufferId, op: OpId) -> Vec<Arrival> {
+    let program = &builder.loops[index].program;
+    let guarded = (0..program.buffers.len()).map(StepsBufferId);
+    let guarded = guarded.filter(|other| program.buffer(*other).guarded_by == Some(id));
+    let guarded = guarded.map(|other| (other, program.buffer(other).values[0].op));
+    std::iter::once((id, op)).chain(guarded).map(|(id, op)| arrival(builder, index, id, op)).collect()
 }
 
 /// Who says that an operation's value is there.
