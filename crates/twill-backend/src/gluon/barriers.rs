@@ -8,28 +8,43 @@ use super::tensor_memory;
 use std::fmt::Write as _;
 use twill_codegen::ir::{Arrival, Barriers, WarpProgram};
 
-/// Arrivals that complete a phase: by Gluon's own functions one of each group, by inline PTX one of each of its warps.
-fn arrivals(barriers: &Barriers) -> (u32, u32) {
-    let (mut whole, mut inline) = (0, 0);
+/// The constant of the kernel's text that says how many lanes of a warp arrive.
+const LANES: &str = "ARRIVING_LANES";
+
+/// Arrivals that complete a phase by Gluon's own functions: one of each group.
+fn arrivals(barriers: &Barriers) -> u32 {
+    let arrivals = barriers.arrivals.iter().map(|arrival| match arrival {
+        Arrival::Unit | Arrival::Threads { .. } => 1,
+        Arrival::EachThread { warps } => 32 * warps,
+    });
+    arrivals.sum::<u32>().max(1)
+}
+
+/// Those by inline PTX, as an expression in Python: of each warp so many lanes as `lanes` says.
+fn inline_arrivals(barriers: &Barriers, lanes: &str) -> String {
+    let (mut fixed, mut warps) = (0, 0);
     for arrival in &barriers.arrivals {
-        let (by_group, by_warps) = match arrival {
-            Arrival::Unit => (1, 1),
-            Arrival::EachThread { warps } => (32 * warps, 32 * warps),
-            Arrival::Threads { warps } => (1, *warps),
-        };
-        whole += by_group;
-        inline += by_warps;
+        match arrival {
+            Arrival::Unit => fixed += 1,
+            Arrival::EachThread { warps } => fixed += 32 * warps,
+            Arrival::Threads { warps: more } => warps += more,
+        }
     }
-    (whole.max(1), inline.max(1))
+    match (fixed, warps) {
+        (_, 0) => fixed.max(1).to_string(),
+        (0, _) => format!("{warps} * {lanes}"),
+        _ => format!("{fixed} + {warps} * {lanes}"),
+    }
 }
 
 /// The function that says how all barriers but the first are initialised by inline PTX.
 pub(super) fn function(kernel: &WarpProgram) -> String {
     let counts: Vec<String> =
-        kernel.barriers.iter().map(|one| format!("[{}] * {}", arrivals(one).1, one.slots)).collect();
+        kernel.barriers.iter().map(|one| format!("[{}] * {}", inline_arrivals(one, "lanes"), one.slots)).collect();
     format!(
         r#"@gluon.constexpr_function
 def _init_ptx():
+    lanes = ARRIVING_LANES.value
     arrivals = {}
     rest = "".join(f"@p mbarrier.init.shared::cta.b64 [$1+{{8 * k}}], {{n}}; " for k, n in enumerate(arrivals) if k)
     return "{{ .reg .pred p; .reg .b32 t; mov.u32 t, %tid.x; setp.eq.u32 p, t, 0; " + rest + "mov.u32 $0, 0; }}"
@@ -49,10 +64,11 @@ pub(super) fn statements(kernel: &WarpProgram, k: &str) -> String {
         out.push_str("    if BARRIERS_AT < 0:\n");
     }
     for barriers in &kernel.barriers {
-        let (name, (whole, inline)) = (barriers.name.to_uppercase(), arrivals(barriers));
+        let name = barriers.name.to_uppercase();
+        let (whole, inline) = (arrivals(barriers).to_string(), inline_arrivals(barriers, LANES));
         let count = match by_gluon && whole != inline {
             true => format!("{whole} if BARRIERS_AT < 0 else {inline}"),
-            false => whole.to_string(),
+            false => whole,
         };
         let _ = writeln!(out, "{indent}    for {k} in gl.static_range({}):", barriers.slots);
         let _ = writeln!(out, "{indent}        mbarrier.init(bars.index({name} + {k}), count={count})");
@@ -60,7 +76,7 @@ pub(super) fn statements(kernel: &WarpProgram, k: &str) -> String {
     if by_gluon {
         return out;
     }
-    let first = kernel.barriers.first().map_or(1, |one| arrivals(one).1);
+    let first = kernel.barriers.first().map_or("1".to_owned(), |one| inline_arrivals(one, LANES));
     let _ = writeln!(out, "    else:\n        mbarrier.init(bars.index(0), count={first})");
     out.push_str(
         "        gl.inline_asm_elementwise(\n            _init_ptx(), \"=r,r\", [barrier_base(BARRIERS_AT)], \
