@@ -23,34 +23,45 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from bench.common import write_section
-from bench.differential.processes import Worker, each
+from bench.differential.processes import Worker, each, visible
 from bench.random_programs import __main__ as programs
 from bench.random_programs.generate import program
 from bench.random_programs.sides import compile_all, forms
 
-from .compiling import compile_zoo
-from .reports import Said, read
+from .compiling import arrive_by_all_lanes, compile_zoo
+from .reports import Said, is_dispatch, read
 
+NOT_OF_TORCH = ["--kernel-name-exclude", "kns=at6native", "--kernel-name-exclude", "kns=at::native"]
+"""PyTorch's kernels only fill memory: watching them takes longer than all else. initcheck has to see what they write."""
 TOOLS = {
-    "memcheck": ["--destroy-on-device-error", "kernel"],
-    "racecheck": ["--racecheck-report", "analysis"],
-    "synccheck": [],
+    "memcheck": ["--destroy-on-device-error", "kernel", *NOT_OF_TORCH],
+    "racecheck": ["--racecheck-report", "analysis", *NOT_OF_TORCH],
+    "synccheck": NOT_OF_TORCH,
     "initcheck": [],
 }
+SHARE = {"racecheck": 3}
+"""How many times as many processes a tool gets as the others, as it takes longer."""
+PORTS = 10
+"""A tool's process talks to what it watches through one of so many ports from its first on."""
 COMPILE_SECONDS = 120
 STOPPED = threading.Event()
 """Set by Ctrl-C."""
 FORMS = ("gluon", "multistage")
+VERDICTS = ("silent", "dispatch", "alone", "as stock", "reported", "not run")
 
 
-TASKS = {"compile": compile_all, "compile zoo": compile_zoo}
+TASKS = {"compile": compile_all, "compile zoo": compile_zoo, "all lanes": arrive_by_all_lanes}
 
 
 def compiled(worker: Worker, row: dict) -> dict:
     if row["kind"] == "program":
-        return programs.compiled(worker, row)
-    answer = worker.ask({"task": "compile zoo", **row["task"]}, COMPILE_SECONDS)
-    return row | answer
+        row = programs.compiled(worker, row)
+    else:
+        row = row | worker.ask({"task": "compile zoo", **row["task"]}, COMPILE_SECONDS)
+    if row.get("sides", {}).get("gluon") == "":
+        answer = worker.ask({"task": "all lanes", "folder": row["task"]["folder"] / "gluon"}, COMPILE_SECONDS)
+        row["sides"]["gluon"] = answer.get("error", "")
+    return row
 
 
 def kernels_of(rows: list[dict]) -> list[tuple[str, str, str]]:
@@ -71,16 +82,20 @@ def kernels_of(rows: list[dict]) -> list[tuple[str, str, str]]:
     return found
 
 
-def under(tool: str, numbered: list[tuple[int, str]], folder: Path, end: float, options: argparse.Namespace) -> dict[int, Said]:
-    """What a tool says of kernels, in as many processes as it takes: one that ends early goes on after the kernel it ended with."""
+def under(
+    tool: str, numbered: list[tuple[int, str]], runner: int, folder: Path, end: float, options: argparse.Namespace
+) -> dict[int, Said]:
+    """What a tool says of kernels, in as many processes as it takes: the next goes on after the kernel one ended with."""
     said: dict[int, Said] = {}
+    environment = os.environ | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
+    environment["CUDA_VISIBLE_DEVICES"] = visible(runner % options.gpus)
     while numbered and time.monotonic() < end and not STOPPED.is_set():
         listed = folder / f"{tool}-{numbered[0][0]}.txt"
         listed.write_text("".join(f"{number}\t{line}\n" for number, line in numbered), encoding="utf-8")
         command = [options.sanitizer, "--tool", tool, *TOOLS[tool], "--print-limit", "0", "--show-backtrace", "no"]
+        command += ["--port", str(49152 + PORTS * runner), "--max-connections", str(PORTS)]
         command += [sys.executable, "-m", "bench.sanitizer.runner", str(listed), tool]
         log = listed.with_suffix(".log")
-        environment = os.environ | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
         with log.open("w") as file:
             process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
             last, moved = [], time.monotonic()
@@ -110,7 +125,9 @@ def main() -> int:
     parser.add_argument("--tools", nargs="*", choices=list(TOOLS), default=list(TOOLS), help="(default: all)")
     parser.add_argument("--sanitizer", default="compute-sanitizer", metavar="FILE", help="the command")
     parser.add_argument("--jobs", type=int, default=14, metavar="N", help="processes that compile (default: 14)")
-    parser.add_argument("--runners", type=int, default=3, metavar="N", help="processes for each tool (default: 3)")
+    runners_help = "processes for each tool, thrice as many for racecheck (default: 3)"
+    parser.add_argument("--runners", type=int, default=3, metavar="N", help=runners_help)
+    parser.add_argument("--gpus", type=int, default=1, metavar="N", help="GPUs that they share (default: 1)")
     parser.add_argument("--patience", type=float, default=90, metavar="S", help="seconds for one kernel (default: 90)")
     parser.add_argument("--compile-seconds", type=float, metavar="S", help="compile no longer")
     parser.add_argument("--seconds", type=float, default=3600, metavar="S", help="stop after S seconds")
@@ -134,15 +151,19 @@ def main() -> int:
     kernels = kernels_of(sorted(made, key=lambda row: row["name"]))
     print(f"-- {len(made)} of {len(rows)} sources compiled, {len(kernels)} kernels", flush=True)
     numbered = [(number, line) for number, (_, _, line) in enumerate(kernels)]
-    with ThreadPoolExecutor(len(options.tools) * options.runners) as pool:
-        jobs = {
-            (tool, part): pool.submit(under, tool, numbered[part :: options.runners], folder, end, options)
-            for tool in options.tools
-            for part in range(options.runners)
-        }
+    runners = [
+        (tool, numbered[part::count])
+        for tool in options.tools
+        for count in [SHARE.get(tool, 1) * options.runners]
+        for part in range(count)
+    ]
+    with ThreadPoolExecutor(len(runners)) as pool:
+        jobs = [
+            (tool, pool.submit(under, tool, part, runner, folder, end, options)) for runner, (tool, part) in enumerate(runners)
+        ]
         said: dict[str, dict[int, Said]] = collections.defaultdict(dict)
         try:
-            for (tool, _), job in jobs.items():
+            for tool, job in jobs:
                 said[tool] |= job.result()
         except KeyboardInterrupt:
             STOPPED.set()
@@ -157,22 +178,27 @@ def told(kernels: list, said: dict[str, dict[int, Said]], options: argparse.Name
         (kernels[number][0], tool)
         for tool, all_said in said.items()
         for number, one in all_said.items()
-        if kernels[number][1] == "stock" and one.reports
+        if kernels[number][1] == "stock" and (one.reports or "CUDA" in one.state)
     }
     ended = {
         (kernels[number][0], tool)
         for tool, all_said in said.items()
         for number, one in all_said.items()
-        if kernels[number][1] == "stock" and one.state == "ends"
+        if kernels[number][1] == "stock" and one.state == "ends" and not one.reports
     }
     written, is_wrong = [], False
     for tool, all_said in said.items():
         if not all_said and kernels:
             print(f"{tool}: no kernel was reached", flush=True)
             is_wrong = True
-        for number, (name, side, _) in enumerate(kernels):
+        for number, (name, side, line) in enumerate(kernels):
             one, group = all_said.get(number, Said()), side
-            verdict = "reported" if one.reports else "silent" if one.state == "ends" else "not run"
+            own = one.reports
+            if side == "gluon":
+                text = Path(line.split("\t")[1], "" if line.startswith("zoo") else side, "kernel.py").read_text()
+                own = [report for report in own if not is_dispatch(report, text)]
+            ended_well = "silent" if one.state == "ends" else "not run"
+            verdict = "reported" if own else "dispatch" if one.reports else ended_well
             if side != "stock" and (name, tool) in ended and (one.state == "does not end" or "CUDA" in one.state):
                 is_wrong = True
                 print(f"{tool}: {name}, {side}: {one.state}", flush=True)
@@ -183,9 +209,9 @@ def told(kernels: list, said: dict[str, dict[int, Said]], options: argparse.Name
                 written.append({"kernel": name, "side": side, "tool": tool, "verdict": verdict, **vars(one)})
             if verdict == "alone":
                 is_wrong = True
-                print(f"{tool}: {name}, {side}: {one.reports[0][:300]}", flush=True)
+                print(f"{tool}: {name}, {side}: {own[0][:300]}", flush=True)
     table = [
-        [tool, side, *(counted[word] for word in ("silent", "alone", "as stock", "reported", "not run"))]
+        [tool, side, *(counted[word] for word in VERDICTS)]
         for (tool, side), counted in sorted(counts.items())
     ]
     for line in table:
@@ -199,7 +225,8 @@ def told(kernels: list, said: dict[str, dict[int, Said]], options: argparse.Name
 
 def section(table: list, options: argparse.Namespace) -> None:
     """Writes the section of docs/reports/trust.md."""
-    heads = ["tool", "kernels", "silent", "of Twill's alone", "as of stock Triton's", "of stock Triton's", "not run"]
+    heads = ["tool", "kernels", "silent", "of Triton's dispatch alone", "of Twill's alone", "as of stock Triton's"]
+    heads += ["of stock Triton's", "not run"]
     text = (
         "NVIDIA's compute-sanitizer over random programs (each pointer an allocation of its own, so that what is read beyond one "
         "is found) and kernels of the zoo (with made-up arguments): memcheck, racecheck, synccheck, initcheck. Stock Triton's "

@@ -1,7 +1,8 @@
-"""Other people's kernels, compiled."""
+"""Kernels, compiled so that compute-sanitizer can follow them."""
 
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 from bench.random_programs.sides import MACHINE, SEARCH_SECONDS, forms
 
@@ -28,3 +29,18 @@ def compile_zoo(task: dict, stage: Callable[[str], None]) -> dict:
         except Exception as error:
             sides[name] = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
     return {"sides": sides}
+
+
+def arrive_by_all_lanes(task: dict, stage: Callable[[str], None]) -> dict:
+    """Makes all lanes of a Gluon kernel's warps arrive at barriers: racecheck follows single threads, and not what
+    `bar.warp.sync` orders before one of them."""
+    from bench.differential.sides import ours
+
+    stage("all lanes")
+    path: Path = task["folder"] / "kernel.py"
+    text = path.read_text()
+    one = "ARRIVING_LANES = gl.constexpr(1)"
+    if one in text:
+        path.write_text(text.replace(one, "ARRIVING_LANES = gl.constexpr(32)"))
+        ours(task["folder"]).compile()
+    return {}

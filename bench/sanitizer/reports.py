@@ -23,6 +23,15 @@ class Said:
     other: list[str] = field(default_factory=list)
 
 
+def is_dispatch(report: str, kernel: str) -> bool:
+    """Whether a report names only the code by which Triton's warps learn what to do: it stands at the line where the kernel's
+    function begins, and behind its groups, which is at most two lines."""
+    lines = kernel.splitlines()
+    entry = max(number for number, line in enumerate(lines, 1) if line.startswith("def "))
+    named = {int(number) for number in re.findall(r"in kernel\.py:(\d+)", report)}
+    return bool(named) and named <= {entry, len(lines) - 1, len(lines)}
+
+
 def read(text: str) -> dict[int, Said]:
     """By the number of the kernel."""
     found: dict[int, Said] = {}

@@ -9,8 +9,7 @@ or a form), and the TTIR.
 import sys
 from pathlib import Path
 
-from bench.differential import arguments
-from bench.differential.arguments import TRIALS, torch_type
+from bench.differential.arguments import TRIALS, Case, torch_type
 from bench.differential.sides import ours, stock
 from bench.random_programs.execute import contents, short
 from bench.random_programs.program import Program
@@ -46,7 +45,7 @@ def launches_of_program(folder: Path, side: str, tool: str) -> None:
 
 def launches_of_zoo(folder: Path, ttir: Path, side: str, name: str) -> None:
     """A kernel of which only types and names are known."""
-    case = arguments.Case({"trial": TRIALS[0], "folder": folder, "ttir": ttir, "seed": 0, "id": name})
+    case = Case({"trial": TRIALS[0], "folder": folder, "ttir": ttir, "seed": 0, "id": name})
     case.run(case.stock() if side == "stock" else case.ours())
 
 
@@ -55,8 +54,6 @@ def main() -> None:
     import triton
 
     triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
-    # Less memory is written and looked at.
-    arguments.SLOT, arguments.MARGIN = 16 << 20, 2 << 20
     for line in Path(sys.argv[1]).read_text(encoding="utf-8").splitlines():
         number, kind, folder, side, ttir = line.split("\t")
         print(f"{MARK} {number} begins", flush=True)

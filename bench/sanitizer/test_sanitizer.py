@@ -2,7 +2,7 @@
 
 import unittest
 
-from .reports import read
+from .reports import is_dispatch, read
 
 SAID = """========= COMPUTE-SANITIZER
 ## 0 begins
@@ -35,6 +35,15 @@ class Reports(unittest.TestCase):
         self.assertTrue(first.startswith("Invalid __global__ read of size 2 bytes | at kernel+0x100 in kernel.py:3"))
         self.assertTrue(second.endswith("Read access at kernel+0x40 [4 hazards]"))
         self.assertEqual(said[7].other, ["Program hit cudaErrorLaunchFailure on CUDA API call"])
+
+    def test_reports_of_triton_s_dispatch_name_the_first_line_and_the_last(self):
+        kernel = "@gluon.jit\ndef load():\n    pass\n@gluon.jit\ndef kernel():\n    load()\n    if so:\n        end()\n"
+        report = "Error: Race reported between Read access at k+0x1 in kernel.py:{} | and Write access at k+0x7 in kernel.py:{}"
+        self.assertTrue(is_dispatch(report.format(5, 7), kernel))
+        self.assertTrue(is_dispatch(report.format(5, 8), kernel))
+        self.assertFalse(is_dispatch(report.format(5, 6), kernel))
+        self.assertFalse(is_dispatch(report.format(2, 7), kernel))
+        self.assertFalse(is_dispatch("Error: Potential hazard", kernel))
 
 
 if __name__ == "__main__":

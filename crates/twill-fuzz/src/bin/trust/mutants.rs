@@ -131,6 +131,7 @@ fn put_into(arguments: &Arguments, subject: &Subject) -> Result<(), String> {
             if arguments.fresh {
                 let _ = std::fs::remove_dir_all(&folder);
             }
+            std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
             let mut tries = |tests, named| {
                 if failed.is_ok() {
                     failed = tried(arguments, &folder, subject.package, group, &others, tests, named);

@@ -191,7 +191,7 @@ const HEAD: &str = "# How far it can be trusted
 This page says what is tried to find Twill wrong, with what result. It is for readers who ask
 whether an answer can be believed. `cargo xtask trust` tries all of it again and writes this page; a
 part that it does not run keeps its last figures, with their day. Every defect that was found is
-listed with what became of it, or with what is still to be found out.
+listed with what became of it; none is open.
 ";
 
 /// Writes `docs/reports/trust.md` from the sections there are.
