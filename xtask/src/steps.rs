@@ -11,9 +11,6 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Commands at a time, where they may run side by side.
-const LANES: usize = 2;
-
 /// How often lanes say what runs in them.
 const EVERY: Duration = Duration::from_secs(30);
 
@@ -62,9 +59,9 @@ impl Steps {
         self.count(&name, result, &took)
     }
 
-    /// Runs steps in lanes, in their order. What one prints is shown when it ends, and stays in a file; meanwhile a line
-    /// says what runs.
-    pub fn side_by_side(&mut self, steps: Vec<Step>) {
+    /// Runs steps in so many lanes, in their order. What one prints is shown when it ends, and stays in a file; meanwhile a
+    /// line says what runs.
+    pub fn side_by_side(&mut self, steps: Vec<Step>, lanes: usize) {
         if let Err(e) = std::fs::create_dir_all(&self.logs) {
             self.failed.push(format!("{}: {e}", self.logs.display()));
             return;
@@ -74,7 +71,7 @@ impl Steps {
         let mut running: Vec<(String, Instant)> = Vec::new();
         thread::scope(|scope| {
             let (sender, events) = mpsc::channel();
-            for _ in 0..LANES {
+            for _ in 0..lanes {
                 let (sender, queue, logs) = (sender.clone(), &queue, &logs);
                 scope.spawn(move || {
                     loop {
@@ -261,7 +258,8 @@ mod tests {
         let logs = steps.logs.clone();
         std::fs::create_dir_all(&logs).unwrap();
         let late = format!("touch '{}'", logs.join("late").display());
-        steps.side_by_side(vec![shell("fine", "true"), shell("tests/bad", "echo why; exit 3"), shell("late", &late)]);
+        steps
+            .side_by_side(vec![shell("fine", "true"), shell("tests/bad", "echo why; exit 3"), shell("late", &late)], 2);
         assert!(logs.join("late").exists());
         assert_eq!(std::fs::read_to_string(logs.join("tests-bad.log")).unwrap(), "why\n");
         assert!(!steps.run(shell("worse", "exit 4")));
@@ -278,7 +276,7 @@ mod tests {
     fn a_command_that_does_not_exist_fails_and_is_named() {
         let mut steps = steps("missing");
         assert!(!steps.run(Step::new("nothing", Command::new("no-such-command"))));
-        steps.side_by_side(vec![Step::new("no such command", Command::new("no-such-command"))]);
+        steps.side_by_side(vec![Step::new("no such command", Command::new("no-such-command"))], 2);
         assert_eq!(steps.failed.len(), 2);
         assert!(steps.failed[1].starts_with("no such command: "), "{:?}", steps.failed);
         std::fs::remove_dir_all(&steps.logs).unwrap();
@@ -291,7 +289,7 @@ mod tests {
             let mut steps = steps("lane");
             let wait =
                 format!(r#"until case "$(cat '{told}')" in *"bad: FAILED"*) ;; *) false ;; esac; do sleep 0.01; done"#);
-            steps.side_by_side(vec![shell("waits", &wait), shell("bad", "echo the reason; exit 3")]);
+            steps.side_by_side(vec![shell("waits", &wait), shell("bad", "echo the reason; exit 3")], 2);
             std::fs::remove_dir_all(&steps.logs).unwrap();
             return;
         }

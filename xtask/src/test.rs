@@ -78,11 +78,11 @@ const SUITES: [Suite; 12] = [
     part_of("tests/runtime", "test_cuda*.py", false),
     part_of("tests/runtime", "test_[!c]*.py", false),
     suite("tests/python", true, true),
-    suite("tests/docs", false, true),
     suite("tests/hostile", false, false),
-    part_of("tests/browser", PLAYGROUND, true),
+    suite("tests/docs", false, true),
     suite("tests/browser", true, true),
     suite("tests/newcomer", false, true),
+    part_of("tests/browser", PLAYGROUND, true),
     suite("tests/cross_check", false, false),
     suite("tests/perfetto", false, false),
     suite("tests/loaders", false, false),
@@ -159,14 +159,23 @@ pub fn test(part: Part) -> Result<(), String> {
     let environment = steps.attempt("Python environment", environment);
     let tests = ["test", "--workspace", "--locked", "--no-fail-fast"];
     // The whole workspace each time: with fewer packages some of what they need has other features, and is built again.
-    let of_rust: &[(&str, &[&str])] = match part {
-        Part::Essential => &[("unit tests", &["--lib", "--bins"])],
-        Part::All => &[("Rust tests", &[])],
+    let (name, what): (&str, &[&str]) = match part {
+        Part::Essential => ("unit tests", &["--lib", "--bins"]),
+        Part::All => ("Rust tests", &["--lib", "--bins", "--tests"]),
         // The unit tests ran just before.
-        Part::Rest => &[("Rust tests", &["--test", "*"]), ("documentation tests", &["--doc"])],
+        Part::Rest => ("Rust tests", &["--test", "*"]),
     };
-    for (name, what) in of_rust {
-        steps.run(Step::new(*name, cargo(&[&tests[..], what].concat())));
+    let run = Step::new(name, cargo(&[&tests[..], what].concat()));
+    let mut beside = Vec::new();
+    if part.has(false) {
+        // They leave half a core to what needs Python; Cargo builds, which needs both, and lets others build while they run.
+        let build = cargo(&[&tests[..], what, &["--no-run"]].concat());
+        if steps.run(Step::new(format!("{name} are built"), build)) {
+            beside.push(run);
+        }
+        steps.run(Step::new("documentation tests", cargo(&[&tests[..], &["--doc"]].concat())));
+    } else {
+        steps.run(run);
     }
     if licences {
         steps.run(Step::new("licences and sources", cargo(&["deny", "check", "licenses", "bans", "sources"])));
@@ -177,16 +186,24 @@ pub fn test(part: Part) -> Result<(), String> {
             let result = playground::playground();
             steps.count("playground", result, &format!("{:.0} s", made.elapsed().as_secs_f64()));
         }
-        python(&mut steps, part, &root, &environment, browser)?;
+        python(&mut steps, part, &root, &environment, browser, beside)?;
     } else {
         steps.skip("what needs Python", "the environment could not be made");
+        steps.side_by_side(beside, 1);
     }
     steps.close()
 }
 
 /// What needs Python: the kernels printed anew by Triton, the package as it is installed, the suites and the page's check
-/// side by side, and the cross-checks against Z3.
-fn python(steps: &mut Steps, part: Part, root: &Path, environment: &Environment, browser: bool) -> Result<(), String> {
+/// side by side with what else there is, and the cross-checks against Z3.
+fn python(
+    steps: &mut Steps,
+    part: Part,
+    root: &Path,
+    environment: &Environment,
+    browser: bool,
+    mut beside: Vec<Step>,
+) -> Result<(), String> {
     let python = |arguments: &[&str]| environment.python(arguments);
     if part.has(false) {
         steps.run(Step::new("examples", python(&["examples/print_ttir.py", "--check"])));
@@ -200,12 +217,15 @@ fn python(steps: &mut Steps, part: Part, root: &Path, environment: &Environment,
         let pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", &built, "."];
         if !steps.run(Step::new("Python package", python(&pip))) {
             steps.skip("what needs the Python package", "it could not be built");
+            steps.side_by_side(beside, 1);
             return Ok(());
         }
     } else if !path.exists() {
         return Err(format!("{twill} is missing: --rest follows `cargo xtask test`"));
     }
-    let mut suites = Vec::new();
+    // Where nothing else runs beside them, a third suite has the time that a browser waits.
+    let lanes = if beside.is_empty() { 3 } else { 2 };
+    let suites = &mut beside;
     for suite in SUITES.iter().filter(|suite| part.has(suite.essential) && (browser || suite.folder != "tests/browser"))
     {
         let mut command = match (suite.pytest, suite.files) {
@@ -223,7 +243,7 @@ fn python(steps: &mut Steps, part: Part, root: &Path, environment: &Environment,
         let check = r#"node "$0" ci --no-audit --no-fund; node "$0" run check"#;
         suites.push(Step::new("page", environment.npm("crates/twill-report/page", check)?));
     }
-    steps.side_by_side(suites);
+    steps.side_by_side(beside, lanes);
     if part.has(false) {
         cross_checks(steps, &python, twill);
     }

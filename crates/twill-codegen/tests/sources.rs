@@ -207,5 +207,8 @@ fn eight_warps_share_out_the_columns_of_a_result() {
     let program = scheduled.with_compute_warps(8).unwrap();
     assert_eq!(program.groups.iter().map(|group| group.warps).collect::<Vec<_>>(), [8, 1]);
     let source = gluon::source(&check(program).unwrap(), &header("gemm_tma"));
-    assert_has(&source, &["warps_per_cta=[4, 2], instr_shape=[16, 64, 16]", "\"\"\"8 warps, 240 registers", "[8 * lanes] * "]);
+    assert_has(
+        &source,
+        &["warps_per_cta=[4, 2], instr_shape=[16, 64, 16]", "\"\"\"8 warps, 240 registers", "[8 * lanes] * "],
+    );
 }

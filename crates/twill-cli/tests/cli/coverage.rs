@@ -27,7 +27,7 @@ fn rows(output: &Output) -> Vec<(String, Value)> {
 
 #[test]
 fn a_folder_has_a_row_for_each_kernel() {
-    let output = coverage(&["examples/fixtures/in_order", "--format", "json"]);
+    let output = coverage(&["examples/fixtures/in_order", "--format", "json", "--time-limit", "2"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let rows = rows(&output);
     let names: Vec<&str> = rows.iter().map(|(name, _)| name.as_str()).collect();

@@ -48,7 +48,7 @@ fn hopper() -> Value {
 
 #[test]
 fn a_large_loop_gets_a_schedule_at_once_and_always_the_same() {
-    let problem = unrolled("attention-backward-hopper", 4);
+    let problem = unrolled("attention-backward-hopper", 3);
     let bound = bounds::lower_bound(&problem, Families::ALL).interval;
     let first = build(&problem, 10_000_000).expect("a schedule within the work that the search allows");
     let interval = replayed(&problem, &first);
