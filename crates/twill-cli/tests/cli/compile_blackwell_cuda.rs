@@ -72,7 +72,7 @@ fn compare(folder: &str, options: &[&str]) -> usize {
 
 #[test]
 fn what_gluon_has_cuda_has() {
-    assert!(compare("examples", &["--work-limit", "50000"]) >= 32);
+    assert!(compare("examples", &["--work-limit", "300000"]) >= 32);
 }
 
 #[test]
