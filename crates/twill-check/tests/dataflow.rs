@@ -235,4 +235,6 @@ fn amounts_count_from_their_first_step_to_their_last() {
     assert_eq!(said(three, 5, Some(3), &[0, 1, 2]), Ok((5, 6)));
     refused(three, 4, Some(3), &[0, 1, 2], "5 times at slot 2: `v0` 3, `v1` 2");
     refused(three, 4, Some(4), &[0, 1, 4], "6 times at slot 2: `v0` 3, `v1` 2, `v2` 1");
+    // Slots 6 and 7, 8 and 9: neither goes round.
+    assert_eq!(said(&[3, 2], 3, Some(10), &[5, 7]), Ok((3, 11)));
 }

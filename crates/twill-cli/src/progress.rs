@@ -129,8 +129,9 @@ impl Drop for Ticker {
 /// Folders that must not stay when the program is ended.
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Removes a folder when the second signal ends the program.
+/// Removes a folder when the second signal ends the program. From here on the first does not end it.
 pub(crate) fn remove_on_exit(folder: &Path) {
+    interrupt();
     if let Ok(mut unfinished) = UNFINISHED.lock() {
         unfinished.push(folder.to_owned());
     }

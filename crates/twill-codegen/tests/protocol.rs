@@ -350,18 +350,32 @@ fn an_unsafe_program_is_refused_with_the_run_that_goes_wrong() {
     assert!(counterexample.contains("wait"), "{counterexample}");
 }
 
+/// Copies by threads where a unit is counted, and a group where another is.
 #[test]
-fn a_copy_by_threads_does_not_arrive_at_a_barrier_that_counts_units() {
-    let scheduled = Scheduled::new("fixtures/pointers/bounded", "h200", &twill_triton::Options::default());
-    let mut program = scheduled.program(false, 2, false).unwrap();
-    let mut changed = 0;
-    for barriers in &mut program.barriers {
-        for arrival in barriers.arrivals.iter_mut().filter(|one| matches!(one, Arrival::EachThread { .. })) {
-            *arrival = Arrival::Unit;
-            changed += 1;
+fn nobody_arrives_at_a_barrier_that_does_not_count_it() {
+    let is = |what: &str, arrival: &Arrival| match arrival {
+        Arrival::EachThread { .. } => what == "EachThread",
+        Arrival::Threads { .. } => what == "Threads",
+        Arrival::Unit => what == "Unit",
+    };
+    for (what, instead) in [
+        ("EachThread", Arrival::Unit),
+        ("Unit", Arrival::EachThread { warps: 4 }),
+        ("Threads", Arrival::Threads { warps: 2 }),
+        ("Threads", Arrival::Unit),
+    ] {
+        let example = if what == "Unit" { "gemm_tma" } else { "fixtures/pointers/bounded" };
+        let scheduled = Scheduled::new(example, "h200", &twill_triton::Options::default());
+        let mut program = scheduled.program(false, 2, false).unwrap();
+        let mut changed = 0;
+        for arrival in program.barriers.iter_mut().flat_map(|barriers| &mut barriers.arrivals) {
+            if is(what, arrival) {
+                *arrival = instead;
+                changed += 1;
+            }
         }
+        assert!(changed > 0, "{:?}", program.barriers);
+        let Err(Error::Protocol { counterexample }) = check(program) else { panic!("{what} where {instead:?} counts") };
+        assert!(counterexample.contains(what), "{counterexample}");
     }
-    assert!(changed > 0, "{:?}", program.barriers);
-    let Err(Error::Protocol { counterexample }) = check(program) else { panic!("128 arrivals where one is counted") };
-    assert!(counterexample.contains("EachThread"), "{counterexample}");
 }

@@ -2,7 +2,7 @@
 //! `mbarrier.arrive`, `cp.async.mbarrier.arrive.noinc`). The protocol checker takes each of these for one arrival.
 
 use crate::error::Error;
-use crate::ir::{Arrival, BarrierId, Group, Op, WarpProgram, visit};
+use crate::ir::{Arrival, Group, Op, WarpProgram, visit};
 
 /// Checks all groups.
 ///
@@ -25,18 +25,21 @@ pub(super) fn check(program: &WarpProgram) -> Result<(), Error> {
 
 fn counted(program: &WarpProgram, group: &Group, op: &Op) -> Result<(), Error> {
     let warps = group.warps;
-    let (barrier, arrival): (BarrierId, Arrival) = match op {
-        Op::TmaLoad { full, .. } => (*full, Arrival::Unit),
-        Op::CpAsync { full: Some(full), .. } => (*full, Arrival::EachThread { warps }),
+    let (barrier, arrivals) = match op {
+        Op::TmaLoad { full, .. } => (*full, vec![Arrival::Unit]),
+        Op::CpAsync { full: Some(full), .. } => (*full, vec![Arrival::EachThread { warps }]),
+        // One warp that issues for a unit arrives in its stead.
+        Op::MbarrierArrive { barrier, .. } if warps == 1 => (*barrier, vec![Arrival::Threads { warps }, Arrival::Unit]),
+        Op::MbarrierArrive { barrier, .. } => (*barrier, vec![Arrival::Threads { warps }]),
         _ => return Ok(()),
     };
     let barrier = &program.barriers[barrier.index()];
-    if barrier.arrivals.contains(&arrival) {
+    if arrivals.iter().any(|arrival| barrier.arrivals.contains(arrival)) {
         return Ok(());
     }
     let counterexample = format!(
-        "{}: a copy arrives at `{}` as {arrival:?}, and the barrier counts {:?}",
-        group.name, barrier.name, barrier.arrivals
+        "{}: it arrives at `{}` as {:?}, and the barrier counts {:?}",
+        group.name, barrier.name, arrivals[0], barrier.arrivals
     );
     Err(Error::Protocol { counterexample })
 }
