@@ -221,6 +221,7 @@ fn python(
             return Ok(());
         }
     } else if !path.exists() {
+        steps.side_by_side(beside, 1);
         return Err(format!("{twill} is missing: --rest follows `cargo xtask test`"));
     }
     // Where nothing else runs beside them, a third suite has the time that a browser waits.
