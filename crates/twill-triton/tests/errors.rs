@@ -48,7 +48,13 @@ fn a_wrong_token_is_named_with_its_place() {
     assert_eq!(message("module {\n} }"), "k.ttir:2:3: expected the end of the text after the module, found `}`");
     assert_eq!(message("hello world"), "k.ttir:1:1: expected an operation, found `hello`");
     // A bracket closes the one that was opened.
-    assert_eq!(in_function("  %b = tt.load %a cache<i32 %c] : f32"), "k.ttir:2:31: expected `>`, found `]`");
+    assert_eq!(in_function("  %b = tt.load %a {c = e<i32 %c]} : f32"), "k.ttir:2:32: expected `>`, found `]`");
+    // An enumeration is words.
+    assert_eq!(in_function("  %b = arith.muli %i, %i overflow<non -> i32> : i32"), "k.ttir:2:39: expected `,`, found `->`");
+    assert_eq!(
+        in_function("  %b = \"arith.muli\"(%i, %i) {overflowFlags = #arith.overflow<>} : (i32, i32) -> i32"),
+        "k.ttir:2:62: expected a case of the enumeration, found `>`"
+    );
     assert_eq!(in_function("  %b = tt.load %a {a = b(<c)}> : f32"), "k.ttir:2:28: expected `>`, found `)`");
     assert_eq!(
         in_function("  %b = arith.constant \"x"),

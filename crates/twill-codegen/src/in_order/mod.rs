@@ -3,10 +3,11 @@
 //!
 //! It is what remains where no schedule is found, or no pass lowers the schedule: every operation has a rule here, and what
 //! no rule knows more about is an [`Opaque`](crate::ir::Opaque) operation, which the back end writes by its counterpart. There is
-//! nothing to prove of its barriers: it has none.
+//! nothing to prove of its barriers: all threads meet at each.
 
 mod combine;
 mod control_flow;
+mod memory_order;
 mod multistage;
 mod operation;
 mod runs_ahead;
@@ -19,7 +20,7 @@ use crate::ir::{
 };
 pub(crate) use combine::combine_region;
 pub(crate) use operation::{elementwise, keeps_nan, opaque};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use twill_graph::GroupId;
 use twill_triton::mlir::{FloatKind, Module, OperationId, Type, ValueId};
 use twill_triton::{AxisInfos, OperationLocation};
@@ -63,6 +64,7 @@ pub fn lower(
         taken: parameters(module, function).into_iter().map(|parameter| parameter.name).collect(),
         values: HashMap::new(),
         blocks: 0,
+        barriers: memory_order::barriers(module, function),
         ahead: ahead.map(|ahead| Ahead { warps, ring_bytes: ahead.ring_bytes, stages: ahead.stages }),
         buffers: Vec::new(),
         cursors: Vec::new(),
@@ -129,6 +131,8 @@ pub(crate) fn transcribe(
         taken: known.iter().map(|variable| variable.name.clone()).collect(),
         values,
         blocks: 0,
+        // What several groups execute loads nothing that the kernel has stored (`passes/legalize.rs`).
+        barriers: HashSet::new(),
         ahead: None,
         buffers: Vec::new(),
         cursors: Vec::new(),
@@ -184,6 +188,8 @@ struct Builder<'m> {
     values: HashMap<ValueId, Expression>,
     /// Blocks of the function so far, each as often as it is written.
     blocks: usize,
+    /// Operations before which the group's threads wait for each other, as one loads what another has stored.
+    barriers: HashSet<OperationId>,
     /// How far loads may run ahead, if they may.
     ahead: Option<Ahead>,
     /// Their rings, and the slots that are filled and read next.

@@ -13,12 +13,15 @@ const HINTS: &[&str] = &["tt.divisibility", "tt.contiguity", "tt.constancy", "op
 
 impl Builder<'_> {
     pub(super) fn operation(&mut self, id: OperationId, nodes: &mut Vec<Node>) -> Result<(), Error> {
+        let module = self.module;
+        let line = names::line(module, id);
+        if self.barriers.contains(&id) {
+            nodes.push(Node::Op(Op::GroupSync, Note { line, ..Note::default() }));
+        }
         if self.structured(id, nodes)? || self.is_turned_slot(id) {
             return Ok(());
         }
-        let module = self.module;
         let operation = module.operation(id);
-        let line = names::line(module, id);
         match operation.name.as_str() {
             "tt.call" | "func.call" => {
                 return Err(self.unsupported(id, "a call of a function", "let it be inlined (leave noinline out)"));

@@ -185,13 +185,8 @@ impl<'text> Parser<'text> {
                     TokenKind::Punctuation('<') => {
                         self.advance();
                         self.advance();
-                        let start = self.token.offset;
-                        self.skip_past_closing('<', &format!("`{name}`"))?;
-                        let text = self.text_since(start);
-                        let text = text.strip_suffix('>').unwrap_or(&text).trim_end().to_owned();
-                        pieces
-                            .attributes
-                            .insert(normalise::generic_name(token.text).to_owned(), Attribute::Enumeration(text));
+                        let value = Attribute::Enumeration(self.read_cases()?);
+                        pieces.attributes.insert(normalise::generic_name(token.text).to_owned(), value);
                     }
                     _ => {
                         self.advance();

@@ -101,13 +101,24 @@ impl Parser<'_> {
         if !self.accept('<') {
             return Ok(Attribute::Other(token.text.to_owned()));
         }
-        let inside = self.token.offset;
-        self.skip_past_closing('<', "an attribute")?;
         if ENUMERATIONS.contains(&token.text) {
-            let text = self.text_since(inside);
-            return Ok(Attribute::Enumeration(text.strip_suffix('>').unwrap_or(&text).trim_end().to_owned()));
+            return Ok(Attribute::Enumeration(self.read_cases()?));
         }
+        self.skip_past_closing('<', "an attribute")?;
         Ok(Attribute::Other(self.text_since(token.offset)))
+    }
+
+    /// The cases of an enumeration, behind its `<`, as they are written: `nsw, nuw>`.
+    pub(super) fn read_cases(&mut self) -> Parsed<String> {
+        let start = self.token.offset;
+        loop {
+            self.expect_kind(TokenKind::Word, "a case of the enumeration")?;
+            let text = self.text_since(start);
+            if self.accept('>') {
+                return Ok(text);
+            }
+            self.expect(',')?;
+        }
     }
 
     /// `dense<0.0> : tensor<8xf32>`; other elements than a splat are kept as text.

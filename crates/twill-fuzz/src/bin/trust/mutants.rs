@@ -90,7 +90,7 @@ const SUBJECTS: [Subject; 2] = [
             Group {
                 name: "replay",
                 files: &["src/*.rs"],
-                tests: &["--lib", "--test=replay"],
+                tests: &["--lib", "--test=replay", "--test=multipliers"],
                 optimised: true,
                 quick: Quick::Nothing,
             },
