@@ -276,7 +276,8 @@ impl Attempts<'_> {
         }
         (self.options, self.limits) = (options, limits);
         self.limits.registers_per_thread = registers;
-        self.options.persistent = self.options.persistent.or(Some(true));
+        let is_persistent = self.best.lowered.program.tile_scheduler.persistent;
+        self.options.persistent = self.options.persistent.or(Some(is_persistent));
         self.limits.warp_assignment = self.limits.warp_assignment.or(Some(rules::assignments(self.source)[0]));
         self.limits.compute_groups = self.limits.compute_groups.or(Some(self.best.compute_groups()));
         let shares = &mut self.options.shares;

@@ -51,15 +51,22 @@ impl LoopBuilder<'_, '_> {
     /// The cursors of a ring.
     pub(crate) fn begin_ring(&mut self, buffer: LoopBufferId) -> BufferId {
         let at = self.reader.lowering.storage.buffers[&(self.index, buffer)];
-        if !self.reader.group.slots.contains_key(&at) {
-            let slots = self.reader.lowering.program.buffers[at.index()].slots;
-            let stem = self.reader.lowering.program.buffers[at.index()].name.trim_end_matches("_buffer").to_owned();
-            let next = self.reader.group.cursor(&format!("{stem}_next"), slots);
-            let count = self.expansion.slots.get(&at).copied().unwrap_or(0) + 1;
-            let name = |age: usize| if age == 0 { format!("{stem}_at") } else { format!("{stem}_at_before_{age}") };
-            let cursors = (0..count).map(|age| self.reader.group.cursor(&name(age), slots)).collect();
-            self.reader.group.slots.insert(at, SlotTrack { next, at: cursors, latest: None });
+        let slots = self.reader.lowering.program.buffers[at.index()].slots;
+        let stem = self.reader.lowering.program.buffers[at.index()].name.trim_end_matches("_buffer").to_owned();
+        let mut track = match self.reader.group.slots.remove(&at) {
+            Some(track) => track,
+            None => {
+                let next = self.reader.group.cursor(&format!("{stem}_next"), slots);
+                SlotTrack { next, at: Vec::new(), latest: None }
+            }
+        };
+        // Of loops that share a ring, a later one may have more slots open.
+        let count = self.expansion.slots.get(&at).copied().unwrap_or(0) + 1;
+        for age in track.at.len()..count {
+            let name = if age == 0 { format!("{stem}_at") } else { format!("{stem}_at_before_{age}") };
+            track.at.push(self.reader.group.cursor(&name, slots));
         }
+        self.reader.group.slots.insert(at, track);
         at
     }
 
