@@ -24,29 +24,25 @@ CASES = {
     "swiglu": [],
     "attention_forward": [],
     "attention_forward_d64_m64": ["--cta-coarsening", "3"],
-    "attention_backward": ["--attempts", "1"],
     "attention_backward_d64": ["--cluster", "2", "--candidates", "1", "--work-limit", "300000"],
-    "gemm_pointers_n256": [],
     "fixtures/attention_relu": ["--retile-loop", "176"],
     "fixtures/in_order/nested": [],
-    "fixtures/in_order/regions": [],
     "fixtures/in_order/while_loop": [],
     "fixtures/epilogue_bias_vector_masked": [],
-    "fixtures/epilogue_libdevice_pow": [],
-    "fixtures/epilogue_residual_pointers": [],
-    "fixtures/epilogue_softmax": [],
     "fixtures/product_bf16": ["--wave-sync"],
     "fixtures/product_left_transposed": [],
     "quantised/gemm_block_scaled": [],
-    "quantised/gemm_int8": [],
 }
 """One example each, with the options that it is compiled with."""
 if os.environ.get("TWILL_LONG"):
     # The schedule that does not spill takes a minute and a half to find.
     CASES["attention_forward_d64"] = ["--wave-sync", "--candidates", "1"]
     CASES["tutorial_attention"] = ["--retile-loop", "176"]
-    CASES |= {name: [] for name in ("attention_forward_causal", "fixtures/product_half_sums")}
-    CASES |= {f"fixtures/epilogue_{name}": [] for name in ("integers", "unsigned")}
+    CASES["attention_backward"] = ["--attempts", "1"]
+    CASES |= {name: [] for name in ("attention_forward_causal", "gemm_pointers_n256", "quantised/gemm_int8")}
+    CASES |= {f"fixtures/{name}": [] for name in ("in_order/regions", "product_half_sums")}
+    epilogues = ("integers", "libdevice_pow", "residual_pointers", "softmax", "unsigned")
+    CASES |= {f"fixtures/epilogue_{name}": [] for name in epilogues}
 
 
 def missing():

@@ -60,8 +60,8 @@ fn call(is_bytes: bool, n: i64) -> (Launch, Memory) {
     (Launch { arguments, grid: [1, 1, 1], arithmetic: Arithmetic::Rounded }, memory)
 }
 
-/// The kernel's program, and how many asynchronous copies and multiplications of each kind it has.
-fn program(name: &str, boxes: bool, way: Way) -> (WarpProgram, [usize; 4]) {
+/// The kernel with schedules of its loops.
+fn scheduled(name: &str, boxes: bool) -> Compiled {
     let machine = twill_machine::Machine::load("h100").unwrap();
     let question = Question {
         machine: &machine,
@@ -69,7 +69,11 @@ fn program(name: &str, boxes: bool, way: Way) -> (WarpProgram, [usize; 4]) {
         assignment: twill_graph::WarpAssignment::BySubTile,
         work: 60_000,
     };
-    let compiled = Compiled::new(&text(name, boxes), &question).unwrap();
+    Compiled::new(&text(name, boxes), &question).unwrap()
+}
+
+/// The kernel's program, and how many asynchronous copies and multiplications of each kind it has.
+fn program(name: &str, compiled: &Compiled, way: Way) -> (WarpProgram, [usize; 4]) {
     let program = compiled.program(way).unwrap();
     assert_eq!(program.to_string().parse::<WarpProgram>().unwrap(), program);
     let [mut copies, mut stores, mut wgmmas, mut others] = [0; 4];
@@ -127,7 +131,9 @@ fn loops_through_pointers_compute_what_they_say() {
     ] {
         let module = twill_triton::mlir::parse(&text(name, true), name).unwrap();
         let ways = [(1, false), (3, false), (2, true)];
-        for (boxes, (ring_depth, operands_in_memory)) in ways.iter().flat_map(|way| [(false, *way), (true, *way)]) {
+        let both = [false, true].map(|boxes| (boxes, scheduled(name, boxes)));
+        let each = both.iter().flat_map(|one| ways.map(|way| (one, way)));
+        for ((boxes, compiled), (ring_depth, operands_in_memory)) in each {
             let way = Way {
                 ring_depth,
                 // What saves registers.
@@ -138,9 +144,9 @@ fn loops_through_pointers_compute_what_they_say() {
                 },
                 ..plain()
             };
-            let (program, counts) = program(name, boxes, way);
+            let (program, counts) = program(name, compiled, way);
             let [copies, stores, wgmmas, others] = has;
-            let stores = match operands_in_memory || boxes {
+            let stores = match operands_in_memory || *boxes {
                 // What TMA stores lies in shared memory first.
                 true => name == "pointers/around" || counts[1] > 0,
                 false => stores,
@@ -202,7 +208,7 @@ fn plain() -> Way {
 
 #[test]
 fn what_threads_copied_is_fenced_where_the_barrier_is_that_of_a_tma_load() {
-    let (program, _) = program("pointers/mixed", true, plain());
+    let (program, _) = program("pointers/mixed", &scheduled("pointers/mixed", true), plain());
     let is_mixed = |number: usize| {
         let arrivals = &program.barriers[number].arrivals;
         arrivals.contains(&Arrival::Unit) && arrivals.iter().any(|one| matches!(one, Arrival::EachThread { .. }))
@@ -227,7 +233,7 @@ fn what_threads_copied_is_fenced_where_the_barrier_is_that_of_a_tma_load() {
 #[test]
 fn tiles_between_unknown_bounds_are_copied_in_one_where_they_are_whole() {
     let wholes = |boxes: bool| {
-        let (program, _) = program("pointers/bounded", boxes, plain());
+        let (program, _) = program("pointers/bounded", &scheduled("pointers/bounded", boxes), plain());
         let mut wholes = 0;
         for group in &program.groups {
             visit(&group.body, &mut |op| wholes += usize::from(matches!(op, Op::CpAsync { whole: Some(_), .. })));

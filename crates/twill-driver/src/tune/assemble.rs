@@ -8,45 +8,47 @@ use super::{CompileOptions, Which, variants};
 use crate::{Error, Request, Session, Source, TopOptions};
 use twill_graph::saturate;
 
-/// The candidate, or the kernel of another schedule of the least interval that takes fewer cycles by its SASS estimate, among
-/// `options.candidates` in all, or among four where nothing was requested and its own takes far longer than its interval, or was chosen
-/// by simulation of the warp programs alone. MMAs that run one by one come last, whatever they take, and
+/// The kernel of another schedule of the least interval that takes fewer cycles by its SASS estimate, if there is one, among
+/// `options.candidates` in all, or among four where nothing was requested and its own takes far longer than its interval, is short of
+/// registers, or was chosen by simulation of the warp programs alone. MMAs that run one by one come last, whatever they take, and
 /// before them kernels that spill.
 ///
 /// # Errors
 /// When the request cannot be stated as a scheduling problem.
-pub(super) fn choose(
+pub(super) fn faster(
     request: &Request,
     options: &CompileOptions,
-    first: Candidate,
+    first: &mut Candidate,
     source: &Source,
     assembler: &Assembler,
     session: &mut Session<'_>,
-) -> Result<Candidate, Error> {
-    let Some(own) = cycles(&first) else { return Ok(first) };
+) -> Result<Option<Candidate>, Error> {
+    let Some(own) = cycles(first).filter(|_| !first.is_compared) else { return Ok(None) };
     let bounds: Vec<u32> = first.lowered.program.loops.iter().map(|one| saturate(one.interval)).collect();
     let is_far = own.2 as f64 > THRESHOLDS.far * repeating(&first.lowered.program, &bounds) as f64;
-    let most = options.candidates.unwrap_or(if is_far || first.by_simulation { THRESHOLDS.unrequested } else { 1 });
+    let is_asked = is_far || first.by_simulation || first.is_short_of_registers();
+    let most = options.candidates.unwrap_or(if is_asked { THRESHOLDS.unrequested } else { 1 });
     if most < 2 || session.is_stopped() {
-        return Ok(first);
+        return Ok(None);
     }
     if options.schedule != Which::Optimal {
         if options.candidates.is_some() {
             session.observer.note("note: the schedule to compare with is the only one of its kind");
         }
-        return Ok(first);
+        return Ok(None);
     }
-    let mut best = first;
+    first.is_compared = true;
+    let mut best = None;
     let mut least = (own.0, own.1, (own.2 as f64 * (1.0 - THRESHOLDS.margin)) as u64);
-    let mut others = others(request, options, &mut best, source, most, session)?;
-    others.retain(|candidate| candidate.lowered.source != best.lowered.source);
+    let mut others = others(request, options, first, source, most, session)?;
+    others.retain(|candidate| candidate.lowered.source != first.lowered.source);
     if session.is_stopped() {
-        return Ok(best);
+        return Ok(None);
     }
-    let files: Vec<_> = others.iter().map(|candidate| candidate.files_like(&best)).collect();
+    let files: Vec<_> = others.iter().map(|candidate| candidate.files_like(first)).collect();
     let assembled = assembler.run_all(&files, &request.input.name);
     if session.is_stopped() {
-        return Ok(best);
+        return Ok(None);
     }
     for (number, (mut candidate, assembled)) in (2..).zip(others.into_iter().zip(assembled)) {
         match assembled {
@@ -60,7 +62,7 @@ pub(super) fn choose(
         let Some(own) = cycles(&candidate) else { continue };
         session.observer.note(&format!("schedule {number}: {} cycles by SASS estimate", own.2));
         if own < least {
-            (best, least) = (candidate, own);
+            (best, least) = (Some(candidate), own);
         }
     }
     Ok(best)

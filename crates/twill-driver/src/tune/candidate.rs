@@ -24,6 +24,8 @@ pub(super) struct Candidate {
     pub(super) assembly: Option<Assembly>,
     /// Whether a simulation of warp programs is all that it was preferred to others for.
     pub(super) by_simulation: bool,
+    /// Whether other schedules of its interval were looked at.
+    pub(super) is_compared: bool,
     /// Of several loops, kernels of other schedules of the same intervals, among themselves the fewest cycles by simulation first.
     pub(super) others: Vec<Candidate>,
 }
@@ -95,7 +97,7 @@ impl LoweredKernel {
 impl Candidate {
     /// A kernel that nobody has assembled or compared.
     pub(super) fn new(spec: CandidateSpec, lowered: LoweredKernel) -> Candidate {
-        Candidate { spec, lowered, scheduled: None, assembly: None, by_simulation: false, others: Vec::new() }
+        Candidate { spec, lowered, scheduled: None, assembly: None, by_simulation: false, is_compared: false, others: Vec::new() }
     }
 
     /// The same kernel, recording the time of the last iterations of a tile.

@@ -1,5 +1,6 @@
 //! What is changed if registers do not suffice: one change after another, as the table [`LADDER`] has them.
 
+use super::assemble::faster;
 use super::assembler::{Assembled, Assembler};
 use super::candidate::{Attempt, Candidate};
 use super::generated::machine_code;
@@ -322,6 +323,14 @@ pub(super) fn assembled(
             return Ok(Some(best));
         }
         Err(error) => return Err(error),
+    }
+    // Another schedule of the same interval may need fewer registers, and costs no interval.
+    if best.is_short_of_registers() && best.lowered.program.loops.len() == 1 && options.attempts > 1 {
+        match faster(request, options, &mut best, source, assembler, session)? {
+            _ if session.is_stopped() => return Ok(Some(best)),
+            Some(other) if !other.is_short_of_registers() => return Ok(Some(other)),
+            _ => {}
+        }
     }
     let mut made = 1;
     if best.is_short_of_registers() && !best.others.is_empty() {

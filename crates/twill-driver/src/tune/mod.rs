@@ -228,7 +228,7 @@ fn pipelined(
     };
     let Some(mut best) = best else { return Ok(Made::Stopped) };
     if let Some(assembler) = assembler.filter(|_| best.assembly.is_some()) {
-        best = assemble::choose(request, options, best, &source, assembler, session)?;
+        best = assemble::faster(request, options, &mut best, &source, assembler, session)?.unwrap_or(best);
         best = residency::several(request, best, &source, assembler, session);
     }
     if let Some(oversized) = scratch::Oversized::of(&best) {

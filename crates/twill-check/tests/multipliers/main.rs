@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
+mod literal;
+
 use twill_check::{MultiplierError, WavefrontError, verify_multipliers, verify_wavefront};
 use twill_graph::proof::{Multipliers, StepPrice, Wavefront};
 use twill_graph::{
