@@ -51,7 +51,7 @@ fn proved_on(machine: &str, example: &str, options: &twill_triton::Options, dept
 
 #[test]
 fn lowered_and_proved_at_once_is_the_same_program() {
-    for (example, pingpong) in [("gemm_tma", false), ("attention_forward_d64", true)] {
+    for (example, pingpong) in [("gemm_tma", false), ("attention_forward", true)] {
         let scheduled = Scheduled::new(example, "h200", &twill_triton::Options::default());
         let checked = check(scheduled.program(true, 1, pingpong).unwrap()).unwrap();
         let at_once = scheduled.checked(true, 1, pingpong).unwrap();

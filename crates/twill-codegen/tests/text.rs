@@ -24,7 +24,6 @@ fn generated_programs_read_back() {
     for (example, machine) in [
         ("gemm_tma", "h200"),
         ("gemm_pointers", "h200"),
-        ("attention_forward_causal", "h200"),
         ("attention_backward_d64", "h200"),
         ("tutorial_attention", "b200"),
     ] {

@@ -34,7 +34,7 @@ fn registers(report: &MultiLoopReport) -> Vec<u32> {
 fn the_sum_of_intervals_is_that_of_brute_force() {
     const LARGEST: i64 = 9;
     let (mut gave_way, mut impossible) = (0, 0);
-    for seed in 0..60 {
+    for seed in 0..30 {
         let kernel = random(seed);
         let expected = brute_force(&kernel, LARGEST);
         let problem = kernel.problem();
@@ -50,7 +50,7 @@ fn the_sum_of_intervals_is_that_of_brute_force() {
         let alone = problem.cycles(report.loops.iter().map(|r| r.lower_bound.interval));
         gave_way += usize::from(alone.0 < expected);
     }
-    assert!(gave_way >= 10 && impossible >= 3, "{gave_way} gave way, {impossible} impossible");
+    assert!(gave_way >= 5 && impossible >= 2, "{gave_way} gave way, {impossible} impossible");
 }
 
 /// Apart, `x` and `y` overlap, which the first loop likes; the second hands `x` on to `y` around a
