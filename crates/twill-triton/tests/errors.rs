@@ -50,7 +50,10 @@ fn a_wrong_token_is_named_with_its_place() {
     // A bracket closes the one that was opened.
     assert_eq!(in_function("  %b = tt.load %a {c = e<i32 %c]} : f32"), "k.ttir:2:32: expected `>`, found `]`");
     // An enumeration is words.
-    assert_eq!(in_function("  %b = arith.muli %i, %i overflow<non -> i32> : i32"), "k.ttir:2:39: expected `,`, found `->`");
+    assert_eq!(
+        in_function("  %b = arith.muli %i, %i overflow<non -> i32> : i32"),
+        "k.ttir:2:39: expected `,`, found `->`"
+    );
     assert_eq!(
         in_function("  %b = \"arith.muli\"(%i, %i) {overflowFlags = #arith.overflow<>} : (i32, i32) -> i32"),
         "k.ttir:2:62: expected a case of the enumeration, found `>`"

@@ -225,8 +225,7 @@ fn wavefront(problem: &DataflowProblem, claim: &Wavefront) -> i128 {
             states[end] = Some(false);
         }
     }
-    let is_early =
-        |v: usize| graph.dependences().iter().any(|d| d.distance == 0 && d.from.index() == v && d.delay < 0);
+    let is_early = |v: usize| graph.dependences().iter().any(|d| d.distance == 0 && d.from.index() == v && d.delay < 0);
     let total = |choice: u32| -> Option<i128> {
         let x = |row: usize| i128::from(choice >> row & 1);
         let agrees = states.iter().enumerate().all(|(row, state)| state.is_none_or(|s| i128::from(s) == x(row)));

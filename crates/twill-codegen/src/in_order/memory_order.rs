@@ -96,8 +96,7 @@ impl Walk<'_> {
         match operation.name.as_str() {
             "gpu.barrier" => Accesses::default(),
             "scf.if" => {
-                let ways: Vec<Accesses> =
-                    regions.iter().map(|block| self.operations(*block, open.clone())).collect();
+                let ways: Vec<Accesses> = regions.iter().map(|block| self.operations(*block, open.clone())).collect();
                 // Where there is one way, the other is none.
                 let mut behind = if ways.len() > 1 { Accesses::default() } else { open };
                 ways.into_iter().for_each(|way| behind.add(way.0));

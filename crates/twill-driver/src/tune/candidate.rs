@@ -97,7 +97,15 @@ impl LoweredKernel {
 impl Candidate {
     /// A kernel that nobody has assembled or compared.
     pub(super) fn new(spec: CandidateSpec, lowered: LoweredKernel) -> Candidate {
-        Candidate { spec, lowered, scheduled: None, assembly: None, by_simulation: false, is_compared: false, others: Vec::new() }
+        Candidate {
+            spec,
+            lowered,
+            scheduled: None,
+            assembly: None,
+            by_simulation: false,
+            is_compared: false,
+            others: Vec::new(),
+        }
     }
 
     /// The same kernel, recording the time of the last iterations of a tile.
