@@ -50,23 +50,34 @@ struct Suite {
     folder: &'static str,
     /// Its files, where two steps share a folder.
     files: Option<&'static str>,
+    /// What pytest leaves out of the folder: another step has it.
+    ignored: Option<&'static str>,
     pytest: bool,
     essential: bool,
 }
 
 impl Suite {
     fn name(&self) -> String {
-        self.files.map_or(self.folder.to_owned(), |files| format!("{}/{files}", self.folder))
+        match (self.files, self.ignored) {
+            (Some(files), _) => format!("{}/{files}", self.folder),
+            (None, Some(ignored)) => format!("{} but {ignored}", self.folder),
+            (None, None) => self.folder.to_owned(),
+        }
     }
 }
 
 const fn suite(folder: &'static str, pytest: bool, essential: bool) -> Suite {
-    Suite { folder, files: None, pytest, essential }
+    Suite { folder, files: None, ignored: None, pytest, essential }
+}
+
+/// A folder of pytest's without files that another step has.
+const fn suite_but(folder: &'static str, ignored: &'static str) -> Suite {
+    Suite { folder, files: None, ignored: Some(ignored), pytest: true, essential: true }
 }
 
 /// A part of a folder: it takes longer than the other lane has work for, or needs what only `--rest` makes.
 const fn part_of(folder: &'static str, files: &'static str, pytest: bool) -> Suite {
-    Suite { folder, files: Some(files), pytest, essential: false }
+    Suite { folder, files: Some(files), ignored: None, pytest, essential: false }
 }
 
 /// The playground's tests.
@@ -74,13 +85,14 @@ const PLAYGROUND: &str = "test_playground.py";
 const PLAYGROUND_ELSEWHERE: &str = "*/test_playground.py";
 
 /// The longest first.
-const SUITES: [Suite; 12] = [
+const SUITES: [Suite; 13] = [
     part_of("tests/runtime", "test_cuda*.py", false),
     part_of("tests/runtime", "test_[!c]*.py", false),
-    suite("tests/python", true, true),
+    suite_but("tests/python", "*/test_[a-j]*.py"),
+    suite_but("tests/python", "*/test_[!a-j]*.py"),
     suite("tests/hostile", false, false),
     suite("tests/docs", false, true),
-    suite("tests/browser", true, true),
+    suite_but("tests/browser", PLAYGROUND_ELSEWHERE),
     suite("tests/newcomer", false, true),
     part_of("tests/browser", PLAYGROUND, true),
     suite("tests/cross_check", false, false),
@@ -230,7 +242,10 @@ fn python(
     for suite in SUITES.iter().filter(|suite| part.has(suite.essential) && (browser || suite.folder != "tests/browser"))
     {
         let mut command = match (suite.pytest, suite.files) {
-            (true, None) => python(&["-m", "pytest", "--quiet", suite.folder, "--ignore-glob", PLAYGROUND_ELSEWHERE]),
+            (true, None) => {
+                let ignored = suite.ignored.map_or(Vec::new(), |glob| vec!["--ignore-glob", glob]);
+                python(&[&["-m", "pytest", "--quiet", suite.folder][..], &ignored].concat())
+            }
             (true, Some(files)) => python(&["-m", "pytest", "--quiet", &format!("{}/{files}", suite.folder)]),
             (false, None) => python(&["-m", "unittest", "discover", "--start-directory", suite.folder]),
             (false, Some(files)) => {
