@@ -93,6 +93,11 @@ fn planted_mistakes_are_rejected() {
     assert_eq!(rejected(Multipliers { reads: vec![price(0, 1, 1)], ..good.clone() }), nothing("read", 0, 1));
     assert_eq!(rejected(Multipliers { weights: vec![price(1, 0, 1)], ..good.clone() }), nothing("weight", 1, 0));
     assert_eq!(rejected(Multipliers { weights: vec![price(0, 99, 1)], ..good.clone() }), nothing("weight", 0, 99));
+    // Prices whose sums might not be exact.
+    let dear =
+        |price_of: u64| Multipliers { least: i128::MIN, dependences: vec![price(0, 1, price_of)], ..good.clone() };
+    assert_eq!(rejected(dear((1 << 62) + 1)), MultiplierError::TooLarge);
+    assert!(verify_multipliers(&problem, &dear(1 << 62)).is_ok());
     // A missing price.
     let dependences = good.dependences[..1].to_vec();
     let weaker = rejected(Multipliers { least: 2, dependences, ..good.clone() });
