@@ -88,11 +88,12 @@ const PLAYGROUND_ELSEWHERE: &str = "*/test_playground.py";
 const SUITES: [Suite; 13] = [
     part_of("tests/runtime", "test_cuda*.py", false),
     part_of("tests/runtime", "test_[!c]*.py", false),
-    suite_but("tests/python", "*/test_[a-j]*.py"),
-    suite_but("tests/python", "*/test_[!a-j]*.py"),
     suite("tests/hostile", false, false),
-    suite("tests/docs", false, true),
+    // It waits for the browser, and for nothing else that runs.
     suite_but("tests/browser", PLAYGROUND_ELSEWHERE),
+    suite_but("tests/python", "*/test_[!a-j]*.py"),
+    suite_but("tests/python", "*/test_[a-j]*.py"),
+    suite("tests/docs", false, true),
     suite("tests/newcomer", false, true),
     part_of("tests/browser", PLAYGROUND, true),
     suite("tests/cross_check", false, false),
