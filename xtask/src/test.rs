@@ -89,7 +89,7 @@ const SUITES: [Suite; 13] = [
     part_of("tests/runtime", "test_cuda*.py", false),
     part_of("tests/runtime", "test_[!c]*.py", false),
     suite("tests/hostile", false, false),
-    // It waits for the browser, and for nothing else that runs.
+    // It mostly waits for the browser, and leaves its core to others.
     suite_but("tests/browser", PLAYGROUND_ELSEWHERE),
     suite_but("tests/python", "*/test_[!a-j]*.py"),
     suite_but("tests/python", "*/test_[a-j]*.py"),
