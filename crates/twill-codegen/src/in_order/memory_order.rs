@@ -30,6 +30,10 @@ struct Access {
     writes: bool,
     /// Memory orders atomic operations itself.
     is_atomic: bool,
+    /// Each thread accesses what is its own: of a number, all threads load what one stores.
+    is_tensor: bool,
+    /// It is of another iteration, in which the address may be another one.
+    is_of_other_iteration: bool,
 }
 
 impl Access {
@@ -37,7 +41,8 @@ impl Access {
     fn waits_for(&self, other: &Self) -> bool {
         let (after_write, before_write) = (self.reads && other.writes, self.writes && other.reads);
         // A thread stores where it has loaded from.
-        let is_ordered = self.is_atomic && other.is_atomic || !after_write && self.address == other.address;
+        let is_in_place = self.address == other.address && self.is_tensor && !other.is_of_other_iteration;
+        let is_ordered = self.is_atomic && other.is_atomic || !after_write && is_in_place;
         (after_write || before_write) && !is_ordered && may_meet(&self.bases, &other.bases)
     }
 }
@@ -103,17 +108,15 @@ impl Walk<'_> {
                 behind
             }
             "scf.for" | "scf.while" => {
+                let within: Vec<Access> = self.module.walk(id).skip(1).filter_map(|id| self.access(id)).collect();
                 // What runs ahead of the loop waits as well.
-                let within = self.module.walk(id).skip(1).filter_map(|id| self.access(id));
-                if within.collect::<Vec<_>>().iter().any(|one| open.are_waited_for(one)) {
+                if within.iter().any(|one| open.are_waited_for(one)) {
                     self.found.insert(id);
                     open = Accesses::default();
                 }
-                let iteration = |this: &mut Self, before: Accesses| {
-                    regions.iter().fold(before, |before, block| this.operations(*block, before))
-                };
-                let first = iteration(self, open.clone());
-                open.add(iteration(self, first).0);
+                // An iteration may follow anything of the one before, and the loop's end anything of it.
+                open.add(within.into_iter().map(|one| Access { is_of_other_iteration: true, ..one }));
+                regions.iter().fold(open.clone(), |before, block| self.operations(*block, before));
                 open
             }
             _ => {
@@ -139,7 +142,8 @@ impl Walk<'_> {
         };
         let address = *operation.operands.first()?;
         let bases = bases(self.module, self.function, address);
-        Some(Access { address, bases, reads, writes, is_atomic })
+        let is_tensor = self.module.type_of(address).is_tensor();
+        Some(Access { address, bases, reads, writes, is_atomic, is_tensor, is_of_other_iteration: false })
     }
 }
 
@@ -164,6 +168,8 @@ mod tests {
     const LOAD: &str = "%a = tt.load %p : !tt.ptr<f32>";
     const STORE: &str = "tt.store %p, %x : !tt.ptr<f32>";
     const NEXT: &str = "%r = tt.addptr %p, %n : !tt.ptr<f32>, i32\ntt.store %r, %x : !tt.ptr<f32>";
+    const TILE: &str =
+        "%t = tt.splat %p : !tt.ptr<f32> -> tensor<16x!tt.ptr<f32>>\n%v = tt.load %t : tensor<16x!tt.ptr<f32>>";
     const OTHER: &str = "%b = tt.load %q : !tt.ptr<f32>";
     const ATOMIC: &str = "%d = tt.atomic_rmw fadd, acq_rel, gpu, %p, %x, %c : (!tt.ptr<f32>, f32, i1) -> f32";
 
@@ -175,9 +181,11 @@ mod tests {
         assert_eq!(of(&[STORE, "gpu.barrier", LOAD]), NONE);
         // One barrier is enough for several loads.
         assert_eq!(of(&[STORE, LOAD, &LOAD.replace("%a", "%e")]), [2]);
-        // In place, each thread stores where it has loaded from; elsewhere, others may have to load yet.
-        assert_eq!(of(&[LOAD, STORE]), NONE);
+        // All threads load a number, and one stores it.
+        assert_eq!(of(&[LOAD, STORE]), [2]);
         assert_eq!(of(&[LOAD, NEXT]), [3]);
+        // In place, each thread stores where it has loaded from.
+        assert_eq!(of(&[TILE, "tt.store %t, %v : tensor<16x!tt.ptr<f32>>"]), NONE);
         // A store over another.
         assert_eq!(of(&[STORE, NEXT]), NONE);
         assert_eq!(of(&[STORE, ATOMIC]), [2]);
@@ -189,7 +197,9 @@ mod tests {
         let within = |all: &[&str]| format!("scf.for %i = %n to %n step %n : i32 {{\n{}\n}}", all.join("\n"));
         let under = |all: &[&str]| format!("scf.if %c {{\n{}\n}}", all.join("\n"));
         // Around the loop, in place and elsewhere.
-        assert_eq!(lines(&within(&[LOAD, STORE])), [2]);
+        assert_eq!(lines(&within(&[LOAD, STORE])), [2, 3]);
+        // Of another iteration, the same name is another address.
+        assert_eq!(lines(&within(&[NEXT, "%e = tt.load %r : !tt.ptr<f32>"])), [3, 4]);
         assert_eq!(lines(&within(&[OTHER, STORE])), NONE);
         // What runs ahead of a loop stands before it.
         assert_eq!(lines(&format!("{STORE}\n{}", within(&[OTHER, LOAD]))), [2]);

@@ -62,6 +62,7 @@ pub(super) fn faster(
         let Some(own) = cycles(&candidate) else { continue };
         session.observer.note(&format!("schedule {number}: {} cycles by SASS estimate", own.2));
         if own < least {
+            candidate.is_compared = true;
             (best, least) = (Some(candidate), own);
         }
     }

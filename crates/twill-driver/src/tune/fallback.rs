@@ -325,11 +325,14 @@ pub(super) fn assembled(
         Err(error) => return Err(error),
     }
     // Another schedule of the same interval may need fewer registers, and costs no interval.
+    let mut alternative = None;
     if best.is_short_of_registers() && best.lowered.program.loops.len() == 1 && options.attempts > 1 {
-        match faster(request, options, &mut best, source, assembler, session)? {
-            _ if session.is_stopped() => return Ok(Some(best)),
-            Some(other) if !other.is_short_of_registers() => return Ok(Some(other)),
-            _ => {}
+        alternative = faster(request, options, &mut best, source, assembler, session)?;
+        if session.is_stopped() {
+            return Ok(Some(best));
+        }
+        if alternative.as_ref().is_some_and(|other| !other.is_short_of_registers()) {
+            return Ok(alternative);
         }
     }
     let mut made = 1;
@@ -422,7 +425,9 @@ pub(super) fn assembled(
             attempts.take_back(before);
         }
     }
-    Ok(Some(attempts.best))
+    // Where no change helps, the faster of those that are short of registers.
+    let best = attempts.best;
+    Ok(Some(alternative.filter(|_| best.is_compared).unwrap_or(best)))
 }
 
 /// A kernel with its machine code; where the compiler leaves too little shared memory for its buffers, with smaller ones.
