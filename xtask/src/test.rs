@@ -45,39 +45,45 @@ impl Part {
     }
 }
 
+/// The files of a folder that a step has.
+enum Files {
+    All,
+    /// Those of this pattern: another step has the others.
+    Only(&'static str),
+    /// Those that are not of this pattern, by pytest.
+    But(&'static str),
+}
+
 /// A suite in Python, which neither needs both cores nor measures time.
 struct Suite {
     folder: &'static str,
-    /// Its files, where two steps share a folder.
-    files: Option<&'static str>,
-    /// What pytest leaves out of the folder: another step has it.
-    ignored: Option<&'static str>,
+    files: Files,
     pytest: bool,
     essential: bool,
 }
 
 impl Suite {
     fn name(&self) -> String {
-        match (self.files, self.ignored) {
-            (Some(files), _) => format!("{}/{files}", self.folder),
-            (None, Some(ignored)) => format!("{} but {ignored}", self.folder),
-            (None, None) => self.folder.to_owned(),
+        match self.files {
+            Files::Only(files) => format!("{}/{files}", self.folder),
+            Files::But(ignored) => format!("{} but {ignored}", self.folder),
+            Files::All => self.folder.to_owned(),
         }
     }
 }
 
 const fn suite(folder: &'static str, pytest: bool, essential: bool) -> Suite {
-    Suite { folder, files: None, ignored: None, pytest, essential }
+    Suite { folder, files: Files::All, pytest, essential }
 }
 
 /// A folder of pytest's without files that another step has.
 const fn suite_but(folder: &'static str, ignored: &'static str) -> Suite {
-    Suite { folder, files: None, ignored: Some(ignored), pytest: true, essential: true }
+    Suite { folder, files: Files::But(ignored), pytest: true, essential: true }
 }
 
 /// A part of a folder: it takes longer than the other lane has work for, or needs what only `--rest` makes.
 const fn part_of(folder: &'static str, files: &'static str, pytest: bool) -> Suite {
-    Suite { folder, files: Some(files), ignored: None, pytest, essential: false }
+    Suite { folder, files: Files::Only(files), pytest, essential: false }
 }
 
 /// The playground's tests.
@@ -242,14 +248,12 @@ fn python(
     let suites = &mut beside;
     for suite in SUITES.iter().filter(|suite| part.has(suite.essential) && (browser || suite.folder != "tests/browser"))
     {
-        let mut command = match (suite.pytest, suite.files) {
-            (true, None) => {
-                let ignored = suite.ignored.map_or(Vec::new(), |glob| vec!["--ignore-glob", glob]);
-                python(&[&["-m", "pytest", "--quiet", suite.folder][..], &ignored].concat())
-            }
-            (true, Some(files)) => python(&["-m", "pytest", "--quiet", &format!("{}/{files}", suite.folder)]),
-            (false, None) => python(&["-m", "unittest", "discover", "--start-directory", suite.folder]),
-            (false, Some(files)) => {
+        let mut command = match (suite.pytest, &suite.files) {
+            (_, Files::But(glob)) => python(&["-m", "pytest", "--quiet", suite.folder, "--ignore-glob", glob]),
+            (true, Files::All) => python(&["-m", "pytest", "--quiet", suite.folder]),
+            (true, Files::Only(files)) => python(&["-m", "pytest", "--quiet", &format!("{}/{files}", suite.folder)]),
+            (false, Files::All) => python(&["-m", "unittest", "discover", "--start-directory", suite.folder]),
+            (false, Files::Only(files)) => {
                 python(&["-m", "unittest", "discover", "--start-directory", suite.folder, "--pattern", files])
             }
         };

@@ -9,7 +9,7 @@ use crate::ir::{Expression, ExpressionKind, Node, Note, Op, VariableId};
 use twill_triton::mlir::{BlockId, OperationId, ValueId};
 
 /// Blocks that are written before a function is taken to be no structured one: a block that several lead to is written for each.
-const MOST_BLOCKS: usize = 64;
+pub(super) const MOST_BLOCKS: usize = 64;
 
 impl Builder<'_> {
     /// A block of the function's body, and those that it leads to.

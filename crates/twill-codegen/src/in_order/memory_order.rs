@@ -2,15 +2,14 @@
 //! another has yet to load.
 //!
 //! TTIR executes one operation after the other. A thread sees its own stores in that order, and those of others only behind a
-//! barrier; which thread accesses an element is a matter of layouts. Stores over each other have no barrier: two of the same shape
-//! have the same layout.
+//! barrier; which thread accesses an element is a matter of layouts.
+//!
+//! Not ordered: stores over each other, and atomic operations; what TMA stores and what is loaded of it; what inline PTX accesses.
 
+use super::control_flow::MOST_BLOCKS;
 use crate::builder::bases::{Base, bases, may_meet};
 use std::collections::{BTreeSet, HashSet};
 use twill_triton::mlir::{BlockId, Module, OperationId, ValueId};
-
-/// Blocks that are walked through before a function is taken to be no structured one, which is not lowered.
-const MOST_BLOCKS: usize = 64;
 
 /// The operations of a function before which threads wait for each other.
 pub(super) fn barriers(module: &Module, function: OperationId) -> HashSet<OperationId> {
@@ -18,6 +17,13 @@ pub(super) fn barriers(module: &Module, function: OperationId) -> HashSet<Operat
     if let Some(body) = module.body(function) {
         walk.block(body, Accesses::default());
     }
+    walk.found
+}
+
+/// The same of one operation, a loop or a branch, that a group executes by itself.
+pub(super) fn barriers_within(module: &Module, function: OperationId, id: OperationId) -> HashSet<OperationId> {
+    let mut walk = Walk { module, function, blocks: 0, found: HashSet::new() };
+    walk.operation(id, Accesses::default());
     walk.found
 }
 

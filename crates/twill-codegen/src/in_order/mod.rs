@@ -131,8 +131,7 @@ pub(crate) fn transcribe(
         taken: known.iter().map(|variable| variable.name.clone()).collect(),
         values,
         blocks: 0,
-        // What several groups execute loads nothing that the kernel has stored (`passes/legalize.rs`).
-        barriers: HashSet::new(),
+        barriers: memory_order::barriers_within(module, function, id),
         ahead: None,
         buffers: Vec::new(),
         cursors: Vec::new(),

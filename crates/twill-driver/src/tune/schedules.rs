@@ -126,9 +126,7 @@ pub(super) fn with_padded_latencies(
     let work = session.search.budget.work.map_or(THRESHOLDS.padded_work, |work| work.min(THRESHOLDS.padded_work));
     let budget = Budget { work: Some(work), ..session.search.budget.clone() };
     let limit = budget.time;
-    let objective_work = session.search.objective_work.map(|work| work.min(THRESHOLDS.padded_objective_work));
-    let search =
-        SearchOptions { budget, largest_interval, largest_intervals, objective_work, ..session.search.clone() };
+    let search = SearchOptions { budget, largest_interval, largest_intervals, ..session.search.clone() };
     let mut session = session.with(search);
     for &assignment in assignments {
         let mut request = request.clone();

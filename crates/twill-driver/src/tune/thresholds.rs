@@ -12,8 +12,6 @@ pub(crate) struct Thresholds {
     /// Work for each search for a schedule with padded latencies or MMA batches, in units. A choice: with four times as much the
     /// kernels of the examples are the same, and that of FP8 attention takes 67 s to compile instead of 20.
     pub(crate) padded_work: u64,
-    /// Of it, work for each objective behind the interval. A choice: with five times as much, the kernels of the examples are the same.
-    pub(crate) padded_objective_work: u64,
     /// Kernels that are assembled for want of registers, at most. A choice: each takes 2 to 15 s.
     pub(crate) assembled: u32,
     /// Searches with less shared memory if the best schedule takes too much of it. A choice.
@@ -72,7 +70,6 @@ pub(crate) const THRESHOLDS: Thresholds = Thresholds {
     later_work: 20_000_000,
     grace: 4,
     padded_work: 1_000_000,
-    padded_objective_work: 1_000_000,
     assembled: 6,
     residents: 4,
     needed: (0.85, 0.45),
