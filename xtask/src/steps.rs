@@ -119,7 +119,7 @@ impl Steps {
             Ok(value) => (Some(value), Ok(())),
             Err(why) => (None, Err(why)),
         };
-        self.count(name, result, "while the lints ran");
+        self.count(name, result, "while tests were built");
         value
     }
 

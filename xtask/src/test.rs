@@ -13,7 +13,7 @@ use std::time::Instant;
 /// Which tests to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// Formatting, lints, unit tests, the Python package, the book, the page.
+    /// Formatting, unit tests with lints, the Python package, the book, the page.
     Essential,
     /// Everything there is.
     All,
@@ -148,7 +148,8 @@ pub fn test(part: Part) -> Result<(), String> {
         there
     };
     let formatting = part.has(true) && present("formatting", has_cargo("fmt"), "rustup component add rustfmt");
-    let lints = part.has(true) && present("lints", has_cargo("clippy"), "rustup component add clippy");
+    // Clippy takes the compiler's place where it builds tests: checking all of it by itself takes another two minutes.
+    let lints = present("lints", has_cargo("clippy"), "rustup component add clippy");
     let licences = part.has(false) && {
         // Building it takes longer than all tests.
         present("licences and sources", has_cargo("deny"), "cargo install cargo-deny --locked")
@@ -161,21 +162,11 @@ pub fn test(part: Part) -> Result<(), String> {
     let cargo = |arguments: &[&str]| {
         let mut command = Command::new(env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
         command.args(arguments).current_dir(&root);
-        command
+        linted(command, lints)
     };
     if formatting {
         steps.run(Step::new("formatting", cargo(&["fmt", "--all", "--check"])));
     }
-    // Downloads wait for the network, and need no core meanwhile.
-    let environment = thread::scope(|scope| {
-        let environment = scope.spawn(|| Environment::new(&root).inspect_err(|why| eprintln!("xtask: {why}")));
-        if lints {
-            // With what tests need besides: macros have the features that they are built with for those.
-            steps.run(Step::new("lints", cargo(&["clippy", "--workspace", "--all-targets", "--locked"])));
-        }
-        environment.join().unwrap_or_else(|_| Err("its thread panicked".into()))
-    });
-    let environment = steps.attempt("Python environment", environment);
     let tests = ["test", "--workspace", "--locked", "--no-fail-fast"];
     // The whole workspace each time: with fewer packages some of what they need has other features, and is built again.
     let (name, what): (&str, &[&str]) = match part {
@@ -184,16 +175,26 @@ pub fn test(part: Part) -> Result<(), String> {
         // The unit tests ran just before.
         Part::Rest => ("Rust tests", &["--test", "*"]),
     };
+    let with = if lints { " with lints" } else { "" };
+    // Nothing runs benchmarks and examples here.
+    let others: &[&str] = if part.has(false) { &["--benches", "--examples"] } else { &[] };
+    let build = cargo(&[&tests[..], what, others, &["--no-run"]].concat());
+    // Downloads wait for the network, and need no core meanwhile.
+    let (built, environment) = thread::scope(|scope| {
+        let environment = scope.spawn(|| Environment::new(&root).inspect_err(|why| eprintln!("xtask: {why}")));
+        let built = steps.run(Step::new(format!("{name} are built{with}"), build));
+        (built, environment.join().unwrap_or_else(|_| Err("its thread panicked".into())))
+    });
+    let environment = steps.attempt("Python environment", environment);
     let run = Step::new(name, cargo(&[&tests[..], what].concat()));
     let mut beside = Vec::new();
     if part.has(false) {
-        // They leave half a core to what needs Python; Cargo builds, which needs both, and lets others build while they run.
-        let build = cargo(&[&tests[..], what, &["--no-run"]].concat());
-        if steps.run(Step::new(format!("{name} are built"), build)) {
+        // They leave half a core to what needs Python.
+        if built {
             beside.push(run);
         }
         steps.run(Step::new("documentation tests", cargo(&[&tests[..], &["--doc"]].concat())));
-    } else {
+    } else if built {
         steps.run(run);
     }
     if licences {
@@ -205,12 +206,27 @@ pub fn test(part: Part) -> Result<(), String> {
             let result = playground::playground();
             steps.count("playground", result, &format!("{:.0} s", made.elapsed().as_secs_f64()));
         }
-        python(&mut steps, part, &root, &environment, browser, beside)?;
+        python(&mut steps, part, &root, &environment, Present { lints, browser }, beside)?;
     } else {
         steps.skip("what needs Python", "the environment could not be made");
         steps.side_by_side(beside, 1);
     }
     steps.close()
+}
+
+/// Has clippy compile the workspace's own crates, if there is one. Where something is built again, so it has to be as well.
+fn linted(mut command: Command, lints: bool) -> Command {
+    if lints {
+        command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+    }
+    command
+}
+
+/// What is there that steps have in common.
+#[derive(Clone, Copy)]
+struct Present {
+    lints: bool,
+    browser: bool,
 }
 
 /// What needs Python: the kernels printed anew by Triton, the package as it is installed, the suites and the page's check
@@ -220,7 +236,7 @@ fn python(
     part: Part,
     root: &Path,
     environment: &Environment,
-    browser: bool,
+    Present { lints, browser }: Present,
     mut beside: Vec<Step>,
 ) -> Result<(), String> {
     let python = |arguments: &[&str]| environment.python(arguments);
@@ -234,7 +250,7 @@ fn python(
         // With the profile and the features of the tests, whose dependences are built.
         let built = format!("--config-settings=build-args=--profile=dev --features={PACKAGE}");
         let pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", &built, "."];
-        if !steps.run(Step::new("Python package", python(&pip))) {
+        if !steps.run(Step::new("Python package", linted(python(&pip), lints))) {
             steps.skip("what needs the Python package", "it could not be built");
             steps.side_by_side(beside, 1);
             return Ok(());
