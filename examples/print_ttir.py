@@ -332,6 +332,18 @@ def tables():
     )
 
 
+def listed():
+    pointers = ("q_ptr", "k_ptr", "v_ptr", "out_ptr")
+    return Variant(
+        name="listed",
+        folder="fixtures/loops",
+        kernel="fixtures.loops.listed",
+        arguments={**dict.fromkeys(pointers, "*fp16"), "counts_ptr": "*i32", "list_ptr": "*i32"},
+        constants={"BLOCK": 64, "DIM": 64},
+        divisible=pointers,
+    )
+
+
 LOOPS = (
     *("persistent", "carrying", "deep", "returning", "clearing", "dependent", "chosen", "adding", "recurrent", "branching"),
     *("multiplying", "following", "scaled"),
@@ -397,6 +409,7 @@ VARIANTS = [
     *(control_flow(kernel) for kernel in ("early_return", "nested", "while_loop", "regions", "flattened", "viewed")),
     *[pointers(kernel, module="loops", BLOCK=64) for kernel in LOOPS],
     tables(),
+    listed(),
     pointers("turned", BLOCK=64),
     pointers("strided", divisible=(), scalars=("n", "stride"), BLOCK=128),
     pointers("exchanged", divisible=(), scalars=("n", "stride"), BLOCK=16),

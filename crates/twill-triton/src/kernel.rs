@@ -2,6 +2,7 @@
 
 mod affine;
 mod carried_loads;
+mod carried_offsets;
 mod carried_operands;
 mod dependent_launch;
 mod dimensions;
@@ -16,6 +17,7 @@ mod names;
 mod natural;
 mod needs;
 mod resolve;
+mod scaled_maxima;
 mod single_results;
 mod strides;
 mod unroll;
@@ -71,6 +73,8 @@ impl Kernel {
         let module = masked_loads::with_zeros(module, function);
         let module = equal_elements::loaded_once(module, function);
         let module = single_results::split(module, function);
+        let module = scaled_maxima::before_scaling(module, function);
+        let module = carried_offsets::as_numbers(module, function);
         let module = carried_loads::through_registers(module, function);
         let module = carried_operands::copied_where_read(module, function);
         let module = match step {

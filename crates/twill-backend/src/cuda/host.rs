@@ -203,12 +203,27 @@ fn check_tensor(body: &mut String, descriptor: &Descriptor) {
             Amount::Parameter(p) => names::parameter_of_entry(p),
             Amount::Constant(n) => n.to_string(),
         };
+        let pointer = names::parameter_of_entry(&descriptor.parameter);
+        let mut data = pointer.clone();
+        if matrix.rows_before > 0 {
+            let (size, stride) = (element_bytes(descriptor), amount(&matrix.stride));
+            let bytes = format!("{}ULL * {stride} * {size}", matrix.rows_before);
+            let is_before = format!("reinterpret_cast<uintptr_t>({pointer}) <= {bytes}");
+            let _ = writeln!(
+                body,
+                "  if ({pointer} && {is_before}) return refuse(\"{}\", \"has too long rows for tiles that may lie before it\");",
+                descriptor.parameter
+            );
+            data = format!(
+                "{pointer} ? reinterpret_cast<void *>(reinterpret_cast<uintptr_t>({pointer}) - {bytes}) : nullptr"
+            );
+        }
         let list = |amounts: Vec<Amount>| amounts.iter().map(amount).collect::<Vec<_>>().join(", ");
         let _ = writeln!(
             body,
             "  const twill_tensor {} = {{{}, {{{}}}, {{{}}}}};",
             tensor_of(descriptor),
-            names::parameter_of_entry(&descriptor.parameter),
+            data,
             list(matrix.all_extents()),
             list(matrix.all_strides())
         );

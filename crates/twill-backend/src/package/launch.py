@@ -226,6 +226,8 @@ class Kernel:
             several, zeros = (1,) * len(before), self._zeros(value.device, block["argument"])
             return (*several, 16 // size), (*(16 // size for _ in before), 1), zeros.data_ptr()
         strides = [given.get(name, name) for name in before]
+        if value.data_ptr() <= block.get("rows_before", 0) * strides[-1] * size:
+            self._fail(ValueError, parameter, f"{before[-1]} is too large for tiles that may lie before it: {strides[-1]}")
         for name, stride in zip(before, strides):
             if stride < 0:
                 self._fail(ValueError, parameter, f"{name} must not be negative, but is {stride}")
@@ -344,7 +346,10 @@ class Kernel:
                     shape, strides, address = self._matrix(parameter, block, value, given)
                 else:
                     shape, strides = extent(value)
-                tile = planning.Tile(shape, strides, list(block["shape"]), self._layouts[argument])
+                before = 0
+                if "rows_before" in block and address is None:
+                    before = block["rows_before"] * strides[-2] * value.element_size()
+                tile = planning.Tile(shape, strides, list(block["shape"]), self._layouts[argument], before)
                 if address is None:
                     template[places[argument]] = tile
                     changing[places[argument]] = varying.index(parameter["name"])

@@ -61,7 +61,8 @@ impl KernelBuilder<'_> {
         let amounts = [rows, columns, stride].map(amount);
         match amounts {
             [Some(rows), Some(columns), Some(stride)] if known && is_argument(base) => {
-                let matrix = Matrix { batches: Vec::new(), extents: [rows, columns], stride, natural: Vec::new() };
+                let (batches, natural) = (Vec::new(), Vec::new());
+                let matrix = Matrix { batches, extents: [rows, columns], stride, rows_before: 0, natural };
                 let parameter = module.value(base).name.clone();
                 Ok(self.described(parameter, block, *pointee, Some(matrix)))
             }
@@ -86,7 +87,8 @@ impl KernelBuilder<'_> {
         let batches: Vec<Amount> = matrix.batches.iter().map(amount).collect();
         let block = [vec![1; batches.len()].as_slice(), block].concat();
         let natural = tile.natural.iter().map(|number| formula(number, &name)).collect();
-        let matrix = Matrix { batches, extents, stride: amount(&matrix.stride), natural };
+        let (stride, rows_before) = (amount(&matrix.stride), matrix.rows_before);
+        let matrix = Matrix { batches, extents, stride, rows_before, natural };
         self.described(parameter, &block, element, Some(matrix))
     }
 

@@ -42,9 +42,13 @@ impl Reader<'_, '_> {
         at: LoopScope,
     ) -> Result<Vec<Expression>, Error> {
         let mut coordinates = Vec::new();
-        let of_batch = tile.batch.iter().map(|number| (number, &0));
-        for (start, ahead) in of_batch.chain(tile.tile_origin.iter().zip(&region.starts)) {
-            coordinates.push(self.sum(id, start, i128::from(*ahead), narrow, program, at)?);
+        let of_batch = tile.batch.iter().map(|number| (number, 0));
+        let mut ahead = region.starts.clone();
+        if let Some(row) = ahead.first_mut() {
+            *row += tile.matrix.rows_before;
+        }
+        for (start, ahead) in of_batch.chain(tile.tile_origin.iter().zip(ahead)) {
+            coordinates.push(self.sum(id, start, i128::from(ahead), narrow, program, at)?);
         }
         Ok(coordinates)
     }
@@ -133,7 +137,7 @@ impl Reader<'_, '_> {
         let mut product: Option<Expression> = None;
         for symbol in symbols {
             let factor = match symbol {
-                Symbol::Scalar(value) => element(self.scalar(*value, program, None)?),
+                Symbol::Scalar(value) => element(self.scalar(*value, program, at)?),
                 Symbol::Iteration | Symbol::Index(_) => match at {
                     Some((index, iteration)) if *symbol == Symbol::Iteration => {
                         // It has the type of the loop's bounds.

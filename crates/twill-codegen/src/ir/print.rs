@@ -98,6 +98,9 @@ impl Text<'_> {
             if let Some(matrix) = &d.matrix {
                 all.push(format!("extents = {}", list(matrix.extents.iter().map(amount))));
                 all.push(format!("stride = {}", amount(&matrix.stride)));
+                if matrix.rows_before > 0 {
+                    all.push(format!("rows_before = {}", matrix.rows_before));
+                }
                 if !matrix.batches.is_empty() {
                     all.push(format!("batches = {}", list(matrix.batches.iter().map(amount))));
                 }

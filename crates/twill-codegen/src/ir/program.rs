@@ -98,6 +98,8 @@ pub struct Matrix {
     pub extents: [Amount; 2],
     /// Elements from a row to the next.
     pub stride: Amount,
+    /// Rows before the one that the pointer points to: a row's coordinate counts from the first of these.
+    pub rows_before: u64,
     /// Numbers that must not be negative, or else the kernel reads elsewhere: of scalar parameters and of the grid's
     /// extents, `programs_x` to `programs_z`.
     pub natural: Vec<Formula>,

@@ -8,7 +8,7 @@ use super::units::{
 };
 use crate::fault::Fault;
 use crate::memory::{Argument, Combination, Tensor};
-use crate::value::Data;
+use crate::value::{Data, Pointer};
 use std::cell::RefCell;
 use std::rc::Rc;
 use twill_codegen::ir::{Addend, Amount, DescriptorId, Operand, Tcgen05Mma, VariableId};
@@ -250,9 +250,12 @@ impl Machine<'_, '_> {
         };
         let base = self.launch.scalar(&descriptor.parameter)?;
         let Data::Pointers(pointers) = &base.data else { return Err(unfit()) };
-        let array = pointers.first().ok_or_else(unfit)?.array;
+        let Pointer { array, offset } = *pointers.first().ok_or_else(unfit)?;
         let extents = matrix.all_extents().iter().map(amount).collect::<Result<Vec<i64>, Fault>>()?;
         let strides = matrix.all_strides().iter().map(amount).collect::<Result<Vec<i64>, Fault>>()?;
-        Ok((Tensor { array, first: 0, extents, strides }, block))
+        let of_row = amount(&matrix.stride)?;
+        let before = i64::try_from(matrix.rows_before).ok().and_then(|rows| rows.checked_mul(of_row));
+        let first = offset - before.ok_or_else(unfit)?;
+        Ok((Tensor { array, first, extents, strides }, block))
     }
 }

@@ -37,6 +37,8 @@ pub(super) struct Reader<'m> {
     /// What was positive where `where(condition, offsets, other)` or `minimum(offsets, most)` was read as `offsets`; nothing
     /// is read so without.
     assumed: Option<RefCell<Vec<Polynomial>>>,
+    /// Whether scalars that are others in every iteration are read as they are.
+    of_iterations: bool,
 }
 
 /// Values that change from iteration to iteration may be read, or not.
@@ -52,7 +54,14 @@ enum Sight {
 impl<'m> Reader<'m> {
     pub fn new(module: &'m Module, function: OperationId, parts: Option<&'m ForLoop<'m>>) -> Reader<'m> {
         let left = Cell::new(MOST_VALUES);
-        Reader { module, function, parts, left, wraps: RefCell::default(), widened: Cell::new(false), assumed: None }
+        let (wraps, widened) = (RefCell::default(), Cell::new(false));
+        Reader { module, function, parts, left, wraps, widened, assumed: None, of_iterations: false }
+    }
+
+    /// The same, where scalars of the loop's body are numbers that it takes as they are, such as one that is loaded in every
+    /// iteration, or carried and added to.
+    pub fn with_scalars_of_iterations(self) -> Reader<'m> {
+        Reader { of_iterations: true, ..self }
     }
 
     /// The same for addresses under a mask: `where(condition, offsets, other)` is `offsets` if the mask says the condition
@@ -223,9 +232,12 @@ impl<'m> Reader<'m> {
         }
         if let Some(k) = self.carried(value) {
             return self.changing(sight, || {
-                let (from, amount) = self.step(k, "arith.addi")?;
-                let first = self.number(from, along, Sight::Invariants)?;
-                self.after_steps(&first, amount, along)
+                let goes_on = || {
+                    let (from, amount) = self.step(k, "arith.addi")?;
+                    let first = self.number(from, along, Sight::Invariants)?;
+                    self.after_steps(&first, amount, along)
+                };
+                goes_on().or_else(|| self.of_iteration(value, sight))
             });
         }
         let is_scalar = !module.type_of(value).is_tensor();
@@ -271,8 +283,13 @@ impl<'m> Reader<'m> {
             _ if is_scalar && self.parts.is_none_or(|parts| module.operation(id).block != Some(parts.body)) => {
                 self.known_before(value)
             }
-            _ => None,
+            _ => self.of_iteration(value, sight),
         }
+    }
+
+    /// A scalar of the loop's body that no arithmetic of ours takes apart.
+    fn of_iteration(&self, value: ValueId, sight: Sight) -> Option<Polynomial> {
+        (self.of_iterations && sight == Sight::Iteration).then(|| self.known_before(value)).flatten()
     }
 
     /// `x % extent` as `x`, where it runs along one dimension.

@@ -15,6 +15,8 @@
 //!   iterations and what is computed of these, of constants and of arguments, or `tl.assume` says so; the launcher sees to it
 //!   that those arguments are not negative, nor what is left in any program where one of them is subtracted from
 //!   ([`super::natural`]). A descriptor reads zeros at negative coordinates, pointers read what stands there;
+//!   But where the mask says nothing of rows, and addresses are of 32 bits, the matrix may begin [so many rows](Matrix::rows_before)
+//!   before `base` that any such address is within it: then rows may begin at numbers in memory, such as those of a block of a list;
 //! - what is masked off reads as zero, or is not specified;
 //! - `base` and the strides are arguments of the kernel (strides perhaps constants), and multiples of 16 bytes: the caller
 //!   promises so by `tt.divisibility`;
@@ -59,8 +61,8 @@ pub(super) fn tile(
     if !others.iter().all(is_zero) {
         return None;
     }
-    let recognizer = Recognizer { module, function, reader: Reader::new(module, function, Some(parts)).under_mask() };
-    recognizer.tile(access)
+    let reader = Reader::new(module, function, Some(parts)).under_mask().with_scalars_of_iterations();
+    Recognizer { module, function, reader }.tile(access)
 }
 
 /// What a `tt.load` of a loop's body reads in most iterations: a tile of a matrix that lies there as a whole, whatever bounds
@@ -71,8 +73,8 @@ pub(super) fn whole(
     parts: &ForLoop<'_>,
     load: OperationId,
 ) -> Option<WholeTile> {
-    let recognizer = Recognizer { module, function, reader: Reader::new(module, function, Some(parts)).under_mask() };
-    recognizer.whole(read(module, load)?)
+    let reader = Reader::new(module, function, Some(parts)).under_mask().with_scalars_of_iterations();
+    Recognizer { module, function, reader }.whole(read(module, load)?)
 }
 
 /// The memory that a `tt.load` reads.
@@ -170,9 +172,19 @@ impl Recognizer<'_> {
                 if widened && !of_address.iter().all(|start| self.fits(start)) {
                     return None;
                 }
-                let natural = self.natural_place(&place)?;
+                let natural = self.natural_place(&place);
+                let is_signed = natural.is_none() && store.is_none() && !widened && rows.start.is_none();
+                let natural = match natural {
+                    Some(natural) => natural,
+                    None if is_signed => self.natural_place(&Place {
+                        origin: [Polynomial::default(), column.clone()],
+                        batches: place.batches.clone(),
+                    })?,
+                    None => return None,
+                };
+                let rows_before = if is_signed { rows_before(stride, bytes) } else { 0 };
                 let (batches, batch) = place.batches.into_iter().unzip();
-                let matrix = Matrix { base, batches, extents: [rows.extent, columns.extent], stride };
+                let matrix = Matrix { base, batches, extents: [rows.extent, columns.extent], stride, rows_before };
                 let natural = natural.into_iter().collect();
                 Some(MatrixTile { matrix, batch, tile_origin: place.origin, transposed, natural })
             })
@@ -204,7 +216,8 @@ impl Recognizer<'_> {
             // Where a launch would have to show it, every tile does.
             let is_natural = self.natural_place(&place).is_some_and(|natural| natural.is_empty());
             let (batches, batch) = place.batches.into_iter().unzip();
-            let matrix = Matrix { base, batches, extents: [everywhere.extent, everywhere.extent], stride };
+            let extents = [everywhere.extent, everywhere.extent];
+            let matrix = Matrix { base, batches, extents, stride, rows_before: 0 };
             let tile = MatrixTile { matrix, batch, tile_origin: place.origin, transposed, natural: Vec::new() };
             let positive = positive.iter().filter(|number| !self.is_positive(number)).cloned().collect();
             Some(WholeTile { tile, positive, is_natural, wide })
@@ -295,6 +308,15 @@ impl Recognizer<'_> {
         let aligned = elements.checked_mul(bytes).is_some_and(|bytes| bytes % GRANULE == 0);
         (!is_column && aligned).then(|| (Amount::Constant(elements), Polynomial::product(product.to_vec(), 1)))
     }
+}
+
+/// Rows before a pointer that two offsets of 32 bits reach, one after the other: a row is at least [`GRANULE`] bytes.
+fn rows_before(stride: Amount, bytes: u64) -> u64 {
+    let least = match stride {
+        Amount::Constant(elements) => elements,
+        Amount::Argument(_) => GRANULE / bytes,
+    };
+    (1_u64 << 32).div_ceil(least.max(1))
 }
 
 /// Whether an element's indices are only added to what a number is, each as often as a constant says.

@@ -27,6 +27,8 @@ pub struct Matrix {
     pub extents: [Amount; 2],
     /// Elements from a row to the next.
     pub stride: Amount,
+    /// Rows that are there before the first one of `base`, so that coordinates of rows may be negative; else 0.
+    pub rows_before: u64,
 }
 
 /// The tile of a matrix that a load through pointers reads, or a store writes; beyond the matrix it reads zeros, or writes

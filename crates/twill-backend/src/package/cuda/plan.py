@@ -52,12 +52,15 @@ def checked(answer):
 
 
 class Tile:
-    """A tensor descriptor but for its address; its layout: element, extents of a box, bytes of a swizzled line."""
+    """A tensor descriptor but for its address; its layout: element, extents of a box, bytes of a swizzled line.
 
-    __slots__ = ("shape", "strides", "layout")
+    before: bytes of rows before the address.
+    """
 
-    def __init__(self, shape, strides, block_shape, layout):
-        self.shape, self.strides, self.layout = tuple(shape), tuple(strides), layout
+    __slots__ = ("shape", "strides", "layout", "before")
+
+    def __init__(self, shape, strides, block_shape, layout, before=0):
+        self.shape, self.strides, self.layout, self.before = tuple(shape), tuple(strides), layout, before
 
 
 class Descriptor:
@@ -72,12 +75,13 @@ class Descriptor:
 class TensorMaps(dict):
     """The tensor maps of a tile by address. They depend on nothing else, and own no memory of the GPU."""
 
-    __slots__ = ("rest",)
+    __slots__ = ("rest", "before")
 
     def __init__(self, tile):
         element, box, swizzle = tile.layout
         kind, size = DTYPES[element]
         rank = len(tile.shape)
+        self.before = tile.before
         self.rest = (
             kind,
             rank,
@@ -95,7 +99,7 @@ class TensorMaps(dict):
         if len(self) >= REMEMBERED:
             self.clear()
         kind, rank, *others = self.rest
-        made = self[address] = checked(driver.cuTensorMapEncodeTiled(kind, rank, address, *others))
+        made = self[address] = checked(driver.cuTensorMapEncodeTiled(kind, rank, address - self.before, *others))
         return made
 
 

@@ -19,11 +19,12 @@ STREAM = 3
 
 
 class Tile:
-    """A tensor descriptor but for its address."""
+    """A tensor descriptor but for its address. before: bytes of rows before that."""
 
-    __slots__ = ("shape", "strides", "block_shape", "layout")
+    __slots__ = ("shape", "strides", "block_shape", "layout", "before")
 
-    def __init__(self, shape, strides, block_shape, layout):
+    def __init__(self, shape, strides, block_shape, layout, before=0):
+        self.before = before
         self.shape, self.strides = tuple(shape), tuple(strides)
         self.block_shape, self.layout = block_shape, layout
 
@@ -35,7 +36,7 @@ class Descriptor:
     padding, round_f32_to_tf32 = "zero", False
 
     def __init__(self, address, tile):
-        self.address, self.tile = address, tile
+        self.address, self.tile = address - tile.before, tile
         self.shape, self.strides = tile.shape, tile.strides
         self.block_shape, self.layout = tile.block_shape, tile.layout
 
@@ -50,9 +51,10 @@ class Descriptor:
 class TensorMaps(dict):
     """The tensor maps of a tile by address. They depend on nothing else, and own no memory of the GPU."""
 
-    __slots__ = ("rest",)
+    __slots__ = ("rest", "before")
 
     def __init__(self, tile, metadata):
+        self.before = tile.before
         size, element = metadata["elem_size"], TMA_DTYPE_DEVICE_TO_HOST[metadata["elem_type"]]
         self.rest = metadata["swizzle"], size, element, metadata["block_size"], tile.shape, tile.strides, 0
 
@@ -62,7 +64,7 @@ class TensorMaps(dict):
         utils = driver.active.utils
         # Its name since Triton 3.7, and before.
         fill = getattr(utils, "fill_tma_descriptor_tiled", None) or utils.fill_tma_descriptor
-        made = self[address] = fill(address, *self.rest)
+        made = self[address] = fill(address - self.before, *self.rest)
         return made
 
 

@@ -137,17 +137,20 @@ impl Reader<'_> {
         self.expect(":")?;
         let element = self.element()?;
         let (mut batches, mut extents, mut stride, mut natural) = (Vec::new(), None, None, Vec::new());
+        let mut rows_before = 0;
         self.attributes(|reader, name| {
             match name {
                 "extents" => extents = Some(reader.array(Self::amount)?),
                 "stride" => stride = Some(reader.amount()?),
+                "rows_before" => rows_before = reader.number()?,
                 "batches" => batches = reader.list(Self::amount)?,
                 "not_negative" => natural = reader.list(Self::formula)?,
                 other => return Err(reader.unknown("attribute of a descriptor", other)),
             }
             Ok(())
         })?;
-        let matrix = extents.zip(stride).map(|(extents, stride)| Matrix { batches, extents, stride, natural });
+        let made = |(extents, stride)| Matrix { batches, extents, stride, rows_before, natural };
+        let matrix = extents.zip(stride).map(made);
         Ok(Descriptor { name: stem(name), parameter, block, element, matrix })
     }
 

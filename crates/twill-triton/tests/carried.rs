@@ -1,0 +1,91 @@
+//! Softmax over blocks of a list: what is scaled after a maximum, and what is carried as a number.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+
+use twill_triton::kernel::Kernel;
+use twill_triton::mlir::{Type, parse};
+
+const LISTED: &str = include_str!("../../../examples/fixtures/loops/listed.ttir");
+
+fn kernel(text: &str) -> Kernel {
+    Kernel::new(parse(text, "listed.ttir").unwrap(), None).unwrap()
+}
+
+/// The text with one change.
+fn changed(from: &str, to: &str) -> String {
+    assert_eq!(LISTED.matches(from).count(), 1, "{from}");
+    LISTED.replace(from, to)
+}
+
+/// Whether rows are multiplied after their maximum is taken.
+fn scales_maxima(text: &str) -> bool {
+    let kernel = kernel(text);
+    let module = kernel.module();
+    module.walk(kernel.function()).any(|id| {
+        let operation = module.operation(id);
+        let is_reduced =
+            |value: &_| module.defining_operation(*value).is_some_and(|of| module.operation(of).name == "tt.reduce");
+        operation.name == "arith.mulf" && operation.operands.iter().any(is_reduced)
+    })
+}
+
+/// Dimensions of what the loop carries.
+fn carried(text: &str) -> Vec<usize> {
+    let kernel = kernel(text);
+    let module = kernel.module();
+    let parts = module.for_loops(kernel.function()).next().unwrap();
+    parts.carried.iter().map(|value| module.type_of(*value).known_shape().map_or(0, |shape| shape.len())).collect()
+}
+
+#[test]
+fn a_maximum_is_taken_before_its_numbers_are_scaled() {
+    assert!(scales_maxima(LISTED));
+    // A negative factor turns their order round, and zero makes all of them equal.
+    for factor in ["-1.44269502", "0.000000e+00"] {
+        assert!(!scales_maxima(&changed("dense<1.44269502>", &format!("dense<{factor}>"))), "{factor}");
+    }
+}
+
+#[test]
+fn scaled_numbers_that_something_else_reads_stay_as_they_are() {
+    let exponential = LISTED.lines().find(|line| line.contains("math.exp2") && line.contains("64x64")).unwrap();
+    let subtracted = LISTED.lines().find(|line| line.contains("arith.subf") && line.contains("64x64")).unwrap();
+    let name = |line: &str| line.trim().split(' ').next().unwrap().to_owned();
+    let scaled = subtracted.split("arith.subf ").nth(1).unwrap().split(',').next().unwrap();
+    let other = exponential.replace(&name(subtracted), scaled);
+    assert!(!scales_maxima(&changed(exponential, &other)));
+}
+
+#[test]
+fn offsets_that_go_on_by_any_number_are_carried_as_numbers() {
+    // A sum of products, two of rows, and two numbers.
+    let mut dimensions = carried(LISTED);
+    dimensions.sort_unstable();
+    assert_eq!(dimensions, [0, 0, 1, 1, 2]);
+}
+
+#[test]
+fn offsets_that_go_on_by_one_number_stay_tiles() {
+    let ahead = LISTED.lines().find(|line| line.contains("tt.splat %goes_on") && line.contains("i32")).unwrap();
+    let number = ahead.split("tt.splat ").nth(1).unwrap().split(' ').next().unwrap();
+    let steady = changed(ahead, &ahead.replace(number, "%c64_i32"));
+    assert!(steady.contains("%c64_i32 = arith.constant"));
+    assert!(carried(&steady).iter().filter(|dimensions| **dimensions > 0).count() > 3);
+}
+
+#[test]
+fn blocks_at_numbers_in_memory_are_tiles_of_a_matrix_that_begins_before_them() {
+    let kernel = kernel(LISTED);
+    let module = kernel.module();
+    let loads = module.walk(kernel.function()).filter(|id| {
+        let result = module.operation(*id).results.first();
+        module.operation(*id).name == "tt.load"
+            && result.is_some_and(|tile| matches!(module.type_of(*tile), Type::Tensor { .. }))
+    });
+    let tiles: Vec<_> = loads.filter_map(|load| kernel.loops()[0].matrix_tile(load)).collect();
+    assert_eq!(tiles.len(), 2);
+    for tile in tiles {
+        // Two offsets of 32 bits, in rows of 64 numbers.
+        assert_eq!(tile.matrix.rows_before, (1 << 32) / 64);
+    }
+}
