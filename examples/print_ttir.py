@@ -338,7 +338,7 @@ def listed():
         name="listed",
         folder="fixtures/loops",
         kernel="fixtures.loops.listed",
-        arguments={**dict.fromkeys(pointers, "*fp16"), "counts_ptr": "*i32", "list_ptr": "*i32"},
+        arguments={**dict.fromkeys(pointers, "*fp16"), "counts_ptr": "*i32", "list_ptr": "*i32", "scale": "fp32"},
         constants={"BLOCK": 64, "DIM": 64},
         divisible=pointers,
     )

@@ -44,16 +44,41 @@ fn call(lists: [&[i64]; 2]) -> (Launch, Memory) {
     add("counts_ptr", Type::Integer(32), Data::Integers(counts), 0);
     let padded = lists.iter().flat_map(|list| list.iter().copied().chain(std::iter::repeat(0)).take(8)).collect();
     add("list_ptr", Type::Integer(32), Data::Integers(padded), 0);
+    let scale = Tile { shape: Vec::new(), data: Data::Floats(vec![0.125 * std::f64::consts::LOG2_E]) };
+    arguments.insert("scale".into(), Argument::Scalar(Rc::new(scale)));
     (Launch { arguments, grid: [2, 1, 1], arithmetic: Arithmetic::Rounded }, memory)
 }
 
 const LISTS: [[&[i64]; 2]; 4] = [[&[0], &[0, 1]], [&[], &[1]], [&[-1, 0], &[3, 0, -2, 1]], [&[2, 1, 0], &[]]];
 
+/// The kernel with zero added to its scores, as `scores = zeros; scores += …` is.
+fn with_zero() -> String {
+    let scaled = LISTED.lines().find(|line| line.contains("arith.mulf") && line.contains("64x64xf32>")).unwrap();
+    let name = scaled.trim().split(' ').next().unwrap();
+    let sum =
+        "      %nothing = arith.constant dense<0.000000e+00> : tensor<64x64xf32>\n      %added = arith.addf %nothing, ";
+    let lines = LISTED.lines().map(|line| match line.contains("arith.select") {
+        true => line.replace(&format!("{name},"), "%added,"),
+        false if line == scaled => format!("{line}\n{sum}{name} : tensor<64x64xf32>"),
+        false => line.to_owned(),
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// Scores are scaled after their maximum is taken, and numbers are carried instead of tiles.
 #[test]
 fn the_kernel_that_is_read_computes_the_same_bits() {
-    let module = twill_triton::mlir::parse(LISTED, "listed.ttir").unwrap();
+    for text in [LISTED, &with_zero()] {
+        is_read_as_it_is(text);
+    }
+}
+
+fn is_read_as_it_is(text: &str) {
+    let module = twill_triton::mlir::parse(text, "listed.ttir").unwrap();
     let kernel = Kernel::new(module.clone(), None).unwrap();
+    let is_scaled =
+        kernel.loops()[0].operations().iter().any(|one| one.label() == "multiply" && one.operands.len() == 1);
+    assert!(is_scaled);
     for lists in LISTS {
         let (launch, before) = call(lists);
         let (mut expected, mut found) = (before.clone(), before);

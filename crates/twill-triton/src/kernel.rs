@@ -36,6 +36,7 @@ pub use dependent_launch::grid_control;
 pub use early_returns::{RETURN_IF, RETURN_UNLESS};
 use grid::Differences;
 pub use if_conversion::NOT_ZERO;
+pub use scaled_maxima::POSITIVE;
 use twill_graph::showable;
 
 /// A kernel and its innermost loops.

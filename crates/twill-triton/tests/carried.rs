@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
-use twill_triton::kernel::Kernel;
+use twill_triton::kernel::{Kernel, POSITIVE};
 use twill_triton::mlir::{Type, parse};
 
 const LISTED: &str = include_str!("../../../examples/fixtures/loops/listed.ttir");
@@ -37,23 +37,57 @@ fn carried(text: &str) -> Vec<usize> {
     parts.carried.iter().map(|value| module.type_of(*value).known_shape().map_or(0, |shape| shape.len())).collect()
 }
 
+/// The text with another tile of factors.
+fn scaled_by(factors: &str) -> String {
+    let tile = LISTED.lines().find(|line| line.contains("tt.splat %scale")).unwrap();
+    let name = tile.trim().split(' ').next().unwrap();
+    changed(tile, &format!("      {name} = {factors}"))
+}
+
+/// The arguments that have to be positive.
+fn positive(text: &str) -> Vec<String> {
+    let kernel = kernel(text);
+    let module = kernel.module();
+    let is_positive = |index: &usize| {
+        let attributes = module.argument_attributes(kernel.function(), *index);
+        attributes.is_some_and(|all| all.integer(POSITIVE).is_some())
+    };
+    let arguments = module.arguments(kernel.function());
+    (0..arguments.len()).filter(is_positive).map(|index| module.value(arguments[index]).name.clone()).collect()
+}
+
 #[test]
 fn a_maximum_is_taken_before_its_numbers_are_scaled() {
     assert!(scales_maxima(LISTED));
+    assert_eq!(positive(LISTED), ["scale"]);
+    let constant = |number: &str| scaled_by(&format!("arith.constant dense<{number}> : tensor<64x64xf32>"));
+    assert!(scales_maxima(&constant("1.250000e-01")));
+    assert_eq!(positive(&constant("1.250000e-01")), Vec::<String>::new());
     // A negative factor turns their order round, and zero makes all of them equal.
-    for factor in ["-1.44269502", "0.000000e+00"] {
-        assert!(!scales_maxima(&changed("dense<1.44269502>", &format!("dense<{factor}>"))), "{factor}");
+    for factor in ["-1.250000e-01", "0.000000e+00"] {
+        assert!(!scales_maxima(&constant(factor)), "{factor}");
+    }
+    let other = scaled_by("tt.splat %other : f32 -> tensor<64x64xf32>");
+    let of = |number: &str| other.replacen("    %", &format!("    %other = {number}\n    %"), 1);
+    for (number, takes) in [("arith.mulf %scale, %scale : f32", true), ("arith.negf %scale : f32", false)] {
+        assert_eq!(scales_maxima(&of(number)), takes, "{number}");
     }
 }
 
 #[test]
+fn scaled_numbers_that_are_left_out_as_another_number_stay_as_they_are() {
+    // A finite number is another one once it is scaled.
+    let infinite = LISTED.lines().find(|line| line.contains("dense<0xFF800000> : tensor<64x64xf32>")).unwrap();
+    assert!(!scales_maxima(&changed(infinite, &infinite.replace("0xFF800000", "-1.000000e+09"))));
+}
+
+#[test]
 fn scaled_numbers_that_something_else_reads_stay_as_they_are() {
-    let exponential = LISTED.lines().find(|line| line.contains("math.exp2") && line.contains("64x64")).unwrap();
     let subtracted = LISTED.lines().find(|line| line.contains("arith.subf") && line.contains("64x64")).unwrap();
-    let name = |line: &str| line.trim().split(' ').next().unwrap().to_owned();
+    let exponential = LISTED.lines().find(|line| line.contains("math.exp2") && line.contains("64x64")).unwrap();
+    let name = subtracted.trim().split(' ').next().unwrap();
     let scaled = subtracted.split("arith.subf ").nth(1).unwrap().split(',').next().unwrap();
-    let other = exponential.replace(&name(subtracted), scaled);
-    assert!(!scales_maxima(&changed(exponential, &other)));
+    assert!(!scales_maxima(&changed(exponential, &exponential.replace(&format!("{name} "), &format!("{scaled} ")))));
 }
 
 #[test]

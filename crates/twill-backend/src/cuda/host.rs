@@ -182,6 +182,12 @@ fn check_least(body: &mut String, parameter: &Parameter) {
             "  if ({name} == 0) return refuse(\"{said}\", \"must not be 0: the kernel divides by it\");"
         );
     }
+    if parameter.positive {
+        let _ = writeln!(
+            body,
+            "  if (!({name} >= 0x1p-32 && {name} <= 0x1p32)) return refuse(\"{said}\", \"must be from 2^-32 to 2^32: the kernel takes maxima before it multiplies by it\");"
+        );
+    }
     if let Some(least) = parameter.at_least {
         let _ = writeln!(
             body,

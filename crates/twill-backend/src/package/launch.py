@@ -247,9 +247,16 @@ class Kernel:
         element = parameter["element"]
         if element.startswith(("fp", "bf")):
             try:
-                return float(value)
+                number = float(value)
             except (TypeError, ValueError, RuntimeError):
                 self._fail(TypeError, parameter, f"must be a number, not {type(value).__name__}")
+            if parameter.get("positive") and not 2**-32 <= number <= 2**32:
+                self._fail(
+                    ValueError,
+                    parameter,
+                    f"must be from 2^-32 to 2^32, but is {number}: the kernel takes maxima before it multiplies by it",
+                )
+            return number
         try:
             number = operator.index(value)
         except TypeError:
@@ -302,7 +309,7 @@ class Kernel:
         form = [self._programs(grid, values)]
         for name in read.sizes:
             value = values[name]
-            form.append(value if type(value) is int else whole(value))
+            form.append(value if type(value) in (int, float) else whole(value))
         for name, place in read.memory:
             address, like = place(values[name])
             varying.append(address)
@@ -532,7 +539,7 @@ def limits_of(element):
 class Readers:
     """How a launch reads parameters, by their names.
 
-    sizes: whole numbers that a plan depends on; memory: tensors and descriptors, with the function that reads one;
+    sizes: numbers that a plan depends on; memory: tensors and descriptors, with the function that reads one;
     counts: other whole numbers, with the least, the greatest and the bits that must not be set; reals: all others.
     """
 
@@ -545,10 +552,10 @@ class Readers:
             name, element = parameter["name"], parameter["element"]
             if parameter["kind"] != "scalar":
                 self.memory.append((name, tiled if parameter["kind"] == "descriptor" else pointed))
+            elif name in sizes or parameter.get("not_zero") or parameter.get("positive"):
+                self.sizes.append(name)
             elif element.startswith(("fp", "bf")):
                 self.reals.append(name)
-            elif name in sizes or parameter.get("not_zero"):
-                self.sizes.append(name)
             else:
                 least, most = limits_of(element)
                 # What is below is looked at one by one.

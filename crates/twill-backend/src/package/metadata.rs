@@ -100,6 +100,8 @@ struct ParameterEntry {
     at_least: Option<i64>,
     #[serde(skip_serializing_if = "is_false")]
     not_zero: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    positive: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -264,8 +266,9 @@ fn parameter(kernel: &WarpProgram, parameter: &Parameter) -> ParameterEntry {
         Type::Pointer { pointee, .. } => ("pointer", element(pointee), Some(blocks).filter(|b| !b.is_empty())),
         other => ("scalar", element(other), None),
     };
-    let Parameter { divisible_by_16, at_least, not_zero, .. } = *parameter;
-    ParameterEntry { name: parameter.name.clone(), kind, element, blocks, divisible_by_16, at_least, not_zero }
+    let Parameter { divisible_by_16, at_least, not_zero, positive, .. } = *parameter;
+    let name = parameter.name.clone();
+    ParameterEntry { name, kind, element, blocks, divisible_by_16, at_least, not_zero, positive }
 }
 
 fn block(descriptor: &Descriptor) -> Block {

@@ -3,7 +3,7 @@
 use crate::builder::source::LoopFacts;
 use crate::ir::{LoopMetadata, Parameter};
 use twill_triton::Kernel;
-use twill_triton::kernel::NOT_ZERO;
+use twill_triton::kernel::{NOT_ZERO, POSITIVE};
 use twill_triton::mlir::{Module, OperationId, Type};
 use twill_triton::retile_loop::{AT_LEAST, SOURCE_STEP};
 
@@ -39,9 +39,9 @@ pub(crate) fn parameters(module: &Module, function: OperationId) -> Vec<Paramete
         let attributes = module.argument_attributes(function, index);
         let divisible_by_16 = attributes.and_then(|a| a.integer("tt.divisibility")).is_some_and(|d| d % 16 == 0);
         let at_least = attributes.and_then(|a| a.integer(AT_LEAST));
-        let not_zero = attributes.and_then(|a| a.integer(NOT_ZERO)).is_some();
+        let [not_zero, positive] = [NOT_ZERO, POSITIVE].map(|it| attributes.and_then(|a| a.integer(it)).is_some());
         let name = module.value(*value).name.clone();
-        parameters.push(Parameter { name, kind, divisible_by_16, at_least, not_zero });
+        parameters.push(Parameter { name, kind, divisible_by_16, at_least, not_zero, positive });
     }
     parameters
 }

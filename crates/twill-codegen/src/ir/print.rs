@@ -80,7 +80,8 @@ impl Text<'_> {
             let divisible = p.divisible_by_16.then(|| "divisible_by_16".to_owned());
             let at_least = p.at_least.map(|n| format!("at_least = {n}"));
             let not_zero = p.not_zero.then(|| "not_zero".to_owned());
-            let more = attributes(divisible.into_iter().chain(at_least).chain(not_zero).collect());
+            let positive = p.positive.then(|| "positive".to_owned());
+            let more = attributes(divisible.into_iter().chain(at_least).chain(not_zero).chain(positive).collect());
             writeln!(f, "  parameter {} : {}{more}", p.name, p.kind)?;
         }
         if program.dependent_launch {

@@ -72,6 +72,8 @@ pub struct Parameter {
     pub at_least: Option<i64>,
     /// It must not be 0: the kernel divides by it where its source would not have.
     pub not_zero: bool,
+    /// It must be from 2⁻³² to 2³²: the kernel takes the maximum of numbers before it multiplies them by it.
+    pub positive: bool,
 }
 
 /// A tensor descriptor for blocks of one shape.

@@ -25,6 +25,7 @@ impl WarpProgram {
             divisible_by_16: false,
             at_least: None,
             not_zero: false,
+            positive: false,
         });
         for group in &mut self.groups {
             match detail {
