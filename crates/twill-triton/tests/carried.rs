@@ -74,6 +74,19 @@ fn a_maximum_is_taken_before_its_numbers_are_scaled() {
     }
 }
 
+/// As of `scores = zeros; scores += …`: an exponential sees no sign of zero, a sum does.
+#[test]
+fn zero_may_be_added_before_an_exponential() {
+    let scaled = LISTED.lines().find(|line| line.contains("arith.mulf") && line.contains("64x64xf32>")).unwrap();
+    let name = scaled.trim().split(' ').next().unwrap();
+    let zero = "%nothing = arith.constant dense<0.000000e+00> : tensor<64x64xf32>";
+    let added = format!("{scaled}\n      {zero}\n      %added = arith.addf {name}, %nothing : tensor<64x64xf32>");
+    let text = changed(scaled, &added).replace(&format!(", {name}, %cst"), ", %added, %cst");
+    assert!(scales_maxima(&text));
+    let exponential = text.lines().find(|line| line.contains("math.exp2") && line.contains("64x64")).unwrap();
+    assert!(!scales_maxima(&text.replace(exponential, &exponential.replace("math.exp2", "math.absf"))));
+}
+
 #[test]
 fn scaled_numbers_that_are_left_out_as_another_number_stay_as_they_are() {
     // A finite number is another one once it is scaled.
