@@ -1,7 +1,8 @@
-"""Tests of the Z3 model itself, without twill: python -m unittest (in this folder)."""
+"""Tests of the Z3 model itself, without twill: python -m unittest (in this folder). With TWILL_LONG=1 they look at more problems."""
 
 import dataclasses
 import json
+import os
 import random
 import unittest
 from multiprocessing import Pool
@@ -13,6 +14,7 @@ from problem import LEVELS, PAPER, Options, build
 from replay import enumerate_all, replay
 from search import feasible, solve
 
+LONG = bool(os.environ.get("TWILL_LONG"))
 GRAPHS = Path(__file__).resolve().parents[2] / "crates/twill-graph/graphs"
 
 
@@ -73,12 +75,12 @@ def against_enumeration(number: int) -> str | None:
 class Enumeration(unittest.TestCase):
     def test_tiny_problems(self):
         with Pool(2) as pool:
-            self.assertEqual([d for d in pool.imap_unordered(against_enumeration, range(160)) if d], [])
+            self.assertEqual([d for d in pool.imap_unordered(against_enumeration, range(160 if LONG else 64)) if d], [])
 
 
 class Random(unittest.TestCase):
     def test_schedules_replay(self):
-        for number in range(40):
+        for number in range(40 if LONG else 16):
             problem = build(generate.generate(1, number))
             solution = solve(problem, max_interval=12)
             if solution is not None:
@@ -87,7 +89,7 @@ class Random(unittest.TestCase):
                 self.assertEqual(result.objectives, solution.objectives, number)
 
     def test_more_stages_than_the_bound_change_nothing(self):
-        for number in range(20):
+        for number in range(20 if LONG else 8):
             problem = build(generate.generate(2, number))
             bounded = solve(problem, max_interval=8)
             most = 2 * max(stage_bound(problem, interval) for interval in range(1, 9))
@@ -97,7 +99,7 @@ class Random(unittest.TestCase):
 
     def test_feasibility_is_monotone_in_the_interval(self):
         # docs/model.md, "Why one proof rejects every smaller interval".
-        for number in range(40):
+        for number in range(40 if LONG else 16):
             problem = build(generate.generate(4, number))
             solution = solve(problem, max_interval=8)
             if solution is None or any(r.start for op in problem.operations for r in op.reservations):
@@ -107,7 +109,7 @@ class Random(unittest.TestCase):
 
     def test_the_papers_liveness_is_no_stricter(self):
         # The straight-line program holds no more copies than the steady state.
-        for number in range(15):
+        for number in range(15 if LONG else 6):
             problem = build(generate.generate(3, number))
             folded = solve(problem, max_interval=8)
             if folded is not None:

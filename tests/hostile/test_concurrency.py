@@ -15,6 +15,7 @@ from command import ROOT, run, twill
 from graphs import flow
 
 PROCESSES = 8
+THREADS = (1, 2, 8) if os.environ.get("TWILL_LONG") else (1, 8)
 TIMES = re.compile(r"\n(Time|Seconds)\n(?:  .*\n)*")
 
 
@@ -46,7 +47,7 @@ def settled(name: str, content: bytes) -> object:
 
 
 class Threads(unittest.TestCase):
-    """One, two and eight threads."""
+    """One thread and eight; two with TWILL_LONG."""
 
     OUTPUTS = {
         "schedule.json": ["schedule", "K", "--format", "json"],
@@ -87,12 +88,12 @@ class Threads(unittest.TestCase):
             (folder / "flow.json").write_text(flow(2500))
             words = {"K": ROOT / "examples/gemm_tma.ttir", "F": folder / "flow.json"}
             found: dict[int, dict[str, object]] = {}
-            for threads in (1, 2, 8):
+            for threads in THREADS:
                 found[threads] = self.outputs(folder, words, threads)
             self.assertEqual(
                 len(found[1]), len(self.OUTPUTS) + sum(n.startswith(("proof", "gluon", "cuda")) for n in found[1])
             )
-            for threads in (2, 8):
+            for threads in THREADS[1:]:
                 self.assertEqual(found[1].keys(), found[threads].keys())
                 for name in found[1]:
                     self.assertEqual(found[1][name], found[threads][name], f"{name} on {threads} threads")

@@ -155,8 +155,11 @@ class FirstHour(unittest.TestCase):
         machines = ("h200", "h100", "a100", "b200")
         kernels = sorted(path.name for path in self.folder.glob("*.ttir"))
         self.assertGreater(len(kernels), 15)
+        looked_at = {case.line for case in CASES}
         for number, kernel in enumerate(kernels):
             for machine in machines if number % 4 == 0 else machines[:1]:
+                if machine == "h200" and f"twill schedule {kernel}" in looked_at:
+                    continue
                 with self.subTest(kernel=kernel, machine=machine):
                     done = self.run_line(f"twill schedule {kernel} -m {machine} -q")
                     self.assertIn(done.returncode, (0, 1, 2, 3), done.stdout)

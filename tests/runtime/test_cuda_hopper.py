@@ -1,6 +1,7 @@
 """Tests of kernels in CUDA C++ for Hopper without one: emulated CTAs, which know what the PTX ISA says of fragments, descriptors,
 barriers and clusters, compute with them what float64 does. They need a built twill, NVRTC and NumPy."""
 
+import os
 import re
 import unittest
 from concurrent.futures import ProcessPoolExecutor
@@ -17,13 +18,15 @@ if nvrtc:
 
 IN_STEP = ("--retile-loop", "144", "--operands-in-registers", "on", "--wave-sync")
 CLUSTER = ("--cluster", "2")
+SOON = ("--work-limit", "60000")
+"""Any schedule will do where the best takes long to find."""
 KERNELS = [
     ("attention_backward", ()),
-    ("attention_backward_d64", CLUSTER),
+    ("attention_backward_d64", CLUSTER + SOON),
     ("attention_forward", ()),
     ("attention_forward", CLUSTER),
     ("attention_forward", IN_STEP),
-    ("attention_forward_causal", ()),
+    ("attention_forward_causal", SOON),
     ("attention_forward_d64_m64", ("--cta-coarsening", "3")),
     ("gemm_pointers", ()),
     ("gemm_tma", ()),
@@ -31,12 +34,15 @@ KERNELS = [
     ("swiglu", ()),
 ]
 
+ALIKE = {"bias_vector", "libdevice_tanh", "sigmoid", "tanh"}
+"""Epilogues of which others have all that they are made of; with TWILL_LONG they are computed too."""
+
 
 def errors(name, options):
     """The largest errors of an example's results, by trips and eagerness of the units."""
     kernel, ptx = compiled(name, "h200", *options)
     # Pairs of CTAs need an even grid; a step of 144 keys as many.
-    cases = ((2, True), (2, False)) if options in (CLUSTER, IN_STEP) else ((1, True), (3, False))
+    cases = ((2, True), (2, False)) if options[:2] == CLUSTER or options == IN_STEP else ((1, True), (3, False))
     return {case: run(kernel, ptx, Case(kernel, case[0]), eager=case[1], seed=case[0]) for case in cases}
 
 
@@ -57,21 +63,22 @@ class CudaForHopper(unittest.TestCase):
                     self.assertLess(np.max([*found.values()]), 1e-3, found)
 
     def test_what_is_made_of_products(self):
-        names = [*FUNCTIONS, *OTHERS]
+        names = [name for name in [*FUNCTIONS, *OTHERS] if name not in ALIKE or os.environ.get("TWILL_LONG")]
         with ProcessPoolExecutor(2) as pool:
             for name, error in zip(names, pool.map(error_of_epilogue, names)):
                 with self.subTest(name):
                     self.assertLess(error, 1e-3)
 
     def test_a_cta_walks_over_tiles(self):
-        for name in ("gemm_tma", "attention_forward_d64_m64"):
+        ways = ((1, False), (3, True), (1, True))
+        for name, ways in (("gemm_tma", ways), ("attention_forward_d64_m64", ways[:2])):
             with self.subTest(name):
                 kernel, ptx = compiled(name, "h200")
-                for ctas, eager in ((1, True), (1, False), (3, True)):
+                for ctas, eager in ways:
                     self.assertLess(run(kernel, ptx, Case(kernel, 2), ctas=ctas, eager=eager), 1e-3)
 
     def test_a_cta_takes_tiles_in_serpentine_order(self):
-        kernel, ptx = compiled("attention_forward_causal", "h200")
+        kernel, ptx = compiled("attention_forward_causal", "h200", *SOON)
         self.assertEqual(kernel["grid"]["serpentine"], 2)
         # Six tiles, in three waves and in two.
         for ctas, eager in ((2, True), (4, False)):

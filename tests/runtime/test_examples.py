@@ -25,7 +25,6 @@ CASES = {
     "attention_forward_causal": [],
     "gemm_pointers": [],
     "tutorial_attention": [],
-    "tutorial_attention_causal": ["--persistent", "off", "--candidates", "1"],
     "attention_forward_d64": ["--schedule", "no-swp"],
     "fixtures/pointers/held": [],
     "fixtures/pointers/several": [],
@@ -36,6 +35,9 @@ CASES = {
     "fixtures/in_order/viewed": ["--schedule", "multistage", "--num-warps", "2", "--num-stages", "3"],
 }
 """One example each, with the options that it is compiled with."""
+if os.environ.get("TWILL_LONG"):
+    # Two loops as in attention_forward_causal, in the form of tutorial_attention.
+    CASES["tutorial_attention_causal"] = ["--persistent", "off", "--candidates", "1"]
 
 
 def command():

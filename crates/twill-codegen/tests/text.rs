@@ -27,13 +27,13 @@ fn generated_programs_read_back() {
         ("attention_backward_d64", "h200"),
         ("tutorial_attention", "b200"),
     ] {
-        let scheduled = Scheduled::new(example, machine, &Options::default());
+        let scheduled = Scheduled::soon(example, machine, &Options::default());
         let program = scheduled.program(true, 1, true).or_else(|_| scheduled.program(false, 1, true)).unwrap();
         reads_back(&program);
     }
-    let shared = Scheduled::new("attention_forward_d64_m64", "h200", &coarsening(2));
+    let shared = Scheduled::soon("attention_forward_d64_m64", "h200", &coarsening(2));
     reads_back(&shared.program(false, 2, false).unwrap());
-    let scheduled = Scheduled::new("gemm_tma", "h200", &Options::default());
+    let scheduled = Scheduled::soon("gemm_tma", "h200", &Options::default());
     reads_back(&scheduled.clusters(true, 2).unwrap());
     let traced = check(scheduled.program(true, 2, true).unwrap()).unwrap().traced(16, Detail::Segments);
     reads_back(&traced);

@@ -183,18 +183,9 @@ fn rows_name_every_operation(text: &str, names: &[&str]) {
 #[test]
 fn explanations_keep_to_the_width() {
     let cache = tempfile::tempdir().unwrap();
-    let words = [
-        "explain",
-        "examples/attention_forward.ttir",
-        "--machine",
-        "h100",
-        "--sub-tiles",
-        "1",
-        "--warp-assignment",
-        "free",
-    ];
+    let words = ["explain", "attention-forward-blackwell", "--compute-groups", "2", "--max-interval", "2064"];
     let text = fitting(&words, 80, cache.path());
-    assert!(text.contains("What if"), "{text}");
+    assert!(text.contains("What if") && text.contains("Why not"), "{text}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ fn grid(ttir: &str, options: &[&str]) -> Value {
     fs::write(&source, ttir).unwrap();
     let paths = ["compile", source.to_str().unwrap(), "-o", folder.to_str().unwrap()];
     let done = twill(
-        &[&paths, &["--machine", "h200", "--emit", "cuda", "--no-assemble", "--work-limit", "60000"][..], options]
+        &[&paths, &["--machine", "h200", "--emit", "cuda", "--no-assemble", "--work-limit", "20000"][..], options]
             .concat(),
     );
     assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));

@@ -10,7 +10,7 @@ fn compile(example: &str, options: &[&str]) -> Result<(TempDir, PathBuf), String
     let place = tempfile::tempdir().unwrap();
     let (folder, example) = (place.path().join("kernel"), root().join("examples").join(example).with_extension("ttir"));
     let paths = [example.to_str().unwrap(), "-o", folder.to_str().unwrap()];
-    let done = twill(&[&["compile", "--no-assemble", "--work-limit", "300000"], paths.as_slice(), options].concat());
+    let done = twill(&[&["compile", "--no-assemble", "--work-limit", "60000"], paths.as_slice(), options].concat());
     if done.status.code() == Some(0) { Ok((place, folder)) } else { Err(stdout(&done) + &stderr(&done)) }
 }
 
