@@ -90,7 +90,10 @@ def source_of(module: str, folder: Path = PACKAGE) -> Path:
 def definition(name: str, file: Path) -> Definition:
     """Where a name is defined, by way of modules that only import it."""
     found: Definition | None = None
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    # What is imported when first asked for is imported at once for those who only read.
+    body += [inner for node in body if isinstance(node, ast.If) for inner in node.body]
+    for node in body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name == name:
             found = node  # The last one: overloads stand before what they overload.
         elif isinstance(node, ast.ImportFrom) and node.level and any(one.name == name for one in node.names):

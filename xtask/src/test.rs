@@ -149,7 +149,7 @@ pub fn test(part: Part) -> Result<(), String> {
     };
     let formatting = part.has(true) && present("formatting", has_cargo("fmt"), "rustup component add rustfmt");
     // Clippy takes the compiler's place where it builds tests: checking all of it by itself takes another two minutes.
-    let lints = present("lints", has_cargo("clippy"), "rustup component add clippy");
+    let lints = present("lints", has_cargo("clippy") && has_clippy_driver(), "rustup component add clippy");
     let licences = part.has(false) && {
         // Building it takes longer than all tests.
         present("licences and sources", has_cargo("deny"), "cargo install cargo-deny --locked")
@@ -212,6 +212,11 @@ pub fn test(part: Part) -> Result<(), String> {
         steps.side_by_side(beside, 1);
     }
     steps.close()
+}
+
+/// Whether the compiler that looks for lints is on the path, where Cargo looks for it.
+fn has_clippy_driver() -> bool {
+    Command::new("clippy-driver").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
 /// Has clippy compile the workspace's own crates, if there is one. Where something is built again, so it has to be as well.

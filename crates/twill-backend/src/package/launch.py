@@ -15,6 +15,7 @@ import functools
 import importlib.util
 import math
 import operator
+import re
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -48,6 +49,10 @@ TORCH = {
     "u32": "uint32",
     "u64": "uint64",
 }
+SIZES = {element: 1 if element == "i1" else int(re.search(r"\d+", element)[0]) // 8 for element in TORCH}
+"""Bytes of an element."""
+POSITIVE = (2**-32, 2**32)
+"""What a number is between that must be positive."""
 REMEMBERED = 256
 """Plans that a kernel remembers, so that tensors of the same shapes are not checked again."""
 
@@ -226,8 +231,8 @@ class Kernel:
             several, zeros = (1,) * len(before), self._zeros(value.device, block["argument"])
             return (*several, 16 // size), (*(16 // size for _ in before), 1), zeros.data_ptr()
         strides = [given.get(name, name) for name in before]
-        if value.data_ptr() <= block.get("rows_before", 0) * strides[-1] * size:
-            self._fail(ValueError, parameter, f"{before[-1]} is too large for tiles that may lie before it: {strides[-1]}")
+        if value.data_ptr() <= bytes_before(parameter):
+            self._fail(ValueError, parameter, "is at too low an address for tiles that may lie before it")
         for name, stride in zip(before, strides):
             if stride < 0:
                 self._fail(ValueError, parameter, f"{name} must not be negative, but is {stride}")
@@ -250,7 +255,7 @@ class Kernel:
                 number = float(value)
             except (TypeError, ValueError, RuntimeError):
                 self._fail(TypeError, parameter, f"must be a number, not {type(value).__name__}")
-            if parameter.get("positive") and not 2**-32 <= number <= 2**32:
+            if parameter.get("positive") and not POSITIVE[0] <= number <= POSITIVE[1]:
                 self._fail(
                     ValueError,
                     parameter,
@@ -309,18 +314,18 @@ class Kernel:
         form = [self._programs(grid, values)]
         for name in read.sizes:
             value = values[name]
-            form.append(value if type(value) in (int, float) else whole(value))
-        for name, place in read.memory:
+            form.append(value if type(value) is int else whole(value))
+        for name, place, before in read.memory:
             address, like = place(values[name])
             varying.append(address)
-            form.append(like)
+            form.append(like if not before else (like, address > before))
         for name, least, most, below in read.counts:
             value = values[name]
             fits = type(value) is int and least <= value <= most and not value & below
             varying.append(value if fits else None)
-        for name in read.reals:
+        for name, least, most in read.reals:
             value = values[name]
-            varying.append(value if type(value) is float else None)
+            varying.append(value if type(value) is float and (least is None or least <= value <= most) else None)
         return tuple(form), varying
 
     def _check(self, values):
@@ -353,9 +358,7 @@ class Kernel:
                     shape, strides, address = self._matrix(parameter, block, value, given)
                 else:
                     shape, strides = extent(value)
-                before = 0
-                if "rows_before" in block and address is None:
-                    before = block["rows_before"] * strides[-2] * value.element_size()
+                before = rows_before(parameter, block) if address is None else 0
                 tile = planning.Tile(shape, strides, list(block["shape"]), self._layouts[argument], before)
                 if address is None:
                     template[places[argument]] = tile
@@ -497,6 +500,16 @@ def whole(value):
     return number if isinstance(number, int) else object()
 
 
+def rows_before(parameter, block):
+    """Bytes of rows before the address of a pointer that a block may be read from; their stride is a constant."""
+    return block["rows_before"] * block["strides"][-2] * SIZES[parameter["element"]] if "rows_before" in block else 0
+
+
+def bytes_before(parameter):
+    """The same of all blocks of a parameter."""
+    return max((rows_before(parameter, block) for block in parameter.get("blocks", ())), default=0)
+
+
 def pointed(value):
     """Address of a tensor that a pointer is made of, and what a plan depends on besides."""
     try:
@@ -539,7 +552,7 @@ def limits_of(element):
 class Readers:
     """How a launch reads parameters, by their names.
 
-    sizes: numbers that a plan depends on; memory: tensors and descriptors, with the function that reads one;
+    sizes: whole numbers that a plan depends on; memory: tensors and descriptors, with the function that reads one;
     counts: other whole numbers, with the least, the greatest and the bits that must not be set; reals: all others.
     """
 
@@ -551,15 +564,16 @@ class Readers:
         for parameter in parameters:
             name, element = parameter["name"], parameter["element"]
             if parameter["kind"] != "scalar":
-                self.memory.append((name, tiled if parameter["kind"] == "descriptor" else pointed))
-            elif name in sizes or parameter.get("not_zero") or parameter.get("positive"):
-                self.sizes.append(name)
+                read = tiled if parameter["kind"] == "descriptor" else pointed
+                self.memory.append((name, read, bytes_before(parameter)))
             elif element.startswith(("fp", "bf")):
-                self.reals.append(name)
+                self.reals.append((name, *(POSITIVE if parameter.get("positive") else (None, None))))
+            elif name in sizes or parameter.get("not_zero"):
+                self.sizes.append(name)
             else:
                 least, most = limits_of(element)
                 # What is below is looked at one by one.
                 least = max(least, parameter.get("at_least", least))
                 self.counts.append((name, least, most, 15 if parameter.get("divisible_by_16") else 0))
-        self.varying = [name for name, *_ in (*self.memory, *self.counts)] + self.reals
+        self.varying = [name for name, *_ in (*self.memory, *self.counts, *self.reals)]
         """What varies between launches by one plan."""

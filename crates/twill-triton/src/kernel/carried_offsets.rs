@@ -2,7 +2,7 @@
 //! those of a block of keys to the next block of a list: the number is carried instead, and added to the tile of before the loop.
 //!
 //! So the tile is made where it is read, in the layout in which it is read, and what it begins with is known
-//! ([affine](super::affine)). Integers wrap around, so the sum is the same.
+//! ([affine](super::affine)). Integers wrap around, so the sum is the same; pointers go on by numbers of 64 bits.
 
 use crate::mlir::{Attribute, ForLoop, Module, NewOperation, OperationId, Type, ValueId};
 use crate::operations::is_pure;
@@ -44,6 +44,10 @@ fn of_loop(module: &Module, parts: &ForLoop<'_>) -> Vec<Carried> {
         let mut changes = |value: &ValueId| changes(module, parts, *value, &mut seen);
         let kind = module.type_of(*amounts.first()?);
         let of_one_type = amounts.iter().all(|value| module.type_of(*value) == kind);
+        // Addresses have 64 bits, and their sum wraps around nowhere else.
+        if add == "tt.addptr" && *kind != Type::Integer(64) {
+            return None;
+        }
         (of_one_type && amounts.iter().any(&mut changes)).then_some(Carried { of: parts.operation, k, add, amounts })
     };
     (0..parts.carried.len()).filter_map(carried).collect()

@@ -1,7 +1,7 @@
 //! Loads and stores through pointers that read or write a tile of a matrix, as a tensor descriptor would.
 //!
 //! The rule. A `tt.load` of two dimensions in a loop is such a load if, read as polynomials in the element's indices `x₀`
-//! and `x₁`, the iteration's number and scalars of before the loop,
+//! and `x₁`, the iteration's number and scalars,
 //!
 //! - its pointers are `base + Σ batch · batch stride + row · stride + column`, with `row = x₀ + r`, `column = x₁ + c` (or, for
 //!   a tile that is read transposed, `row = x₁ + r`, `column = x₀ + c`), and no index in `r`, `c`, the batches and strides;
@@ -15,8 +15,8 @@
 //!   iterations and what is computed of these, of constants and of arguments, or `tl.assume` says so; the launcher sees to it
 //!   that those arguments are not negative, nor what is left in any program where one of them is subtracted from
 //!   ([`super::natural`]). A descriptor reads zeros at negative coordinates, pointers read what stands there;
-//!   But where the mask says nothing of rows, and addresses are of 32 bits, the matrix may begin [so many rows](Matrix::rows_before)
-//!   before `base` that any such address is within it: then rows may begin at numbers in memory, such as those of a block of a list;
+//! - `r` may be any number, such as one that the loop loads, if the mask says nothing of rows, the stride is a constant, and
+//!   addresses are of 32 bits: the matrix then begins [so many rows](Matrix::rows_before) before `base` that they are in it;
 //! - what is masked off reads as zero, or is not specified;
 //! - `base` and the strides are arguments of the kernel (strides perhaps constants), and multiples of 16 bytes: the caller
 //!   promises so by `tt.divisibility`;
@@ -173,16 +173,17 @@ impl Recognizer<'_> {
                     return None;
                 }
                 let natural = self.natural_place(&place);
-                let is_signed = natural.is_none() && store.is_none() && !widened && rows.start.is_none();
-                let natural = match natural {
-                    Some(natural) => natural,
-                    None if is_signed => self.natural_place(&Place {
-                        origin: [Polynomial::default(), column.clone()],
-                        batches: place.batches.clone(),
-                    })?,
-                    None => return None,
+                let may_be_before = natural.is_none() && store.is_none() && !widened && rows.start.is_none();
+                let rows_before = may_be_before.then(|| self.rows_before(&place.origin[0], stride)).flatten();
+                let natural = match (natural, rows_before) {
+                    (Some(natural), _) => natural,
+                    (None, Some(_)) => {
+                        let (origin, batches) = ([Polynomial::default(), column.clone()], place.batches.clone());
+                        self.natural_place(&Place { origin, batches })?
+                    }
+                    (None, None) => return None,
                 };
-                let rows_before = if is_signed { rows_before(stride, bytes) } else { 0 };
+                let rows_before = rows_before.unwrap_or(0);
                 let (batches, batch) = place.batches.into_iter().unzip();
                 let matrix = Matrix { base, batches, extents: [rows.extent, columns.extent], stride, rows_before };
                 let natural = natural.into_iter().collect();
@@ -237,6 +238,23 @@ impl Recognizer<'_> {
         let is_index = |symbol: &Symbol| matches!(symbol, Symbol::Index(_));
         let begins = rest.terms().all(|(product, _)| !product.iter().any(is_index));
         begins.then_some((stride, rest))
+    }
+
+    /// Rows before a pointer that two offsets of 32 bits reach, one after the other, if their length is known and iterations
+    /// lead to no more of them.
+    fn rows_before(&self, row: &Polynomial, stride: Amount) -> Option<u64> {
+        let is_natural = |symbol: &Symbol| match symbol {
+            Symbol::Scalar(value) => self.reader.natural_if(*value).is_some_and(|natural| natural.is_empty()),
+            Symbol::Iteration => true,
+            Symbol::Index(_) => false,
+        };
+        let goes_on = |(product, coefficient): (&[Symbol], i128)| {
+            !product.contains(&Symbol::Iteration) || coefficient > 0 && product.iter().all(is_natural)
+        };
+        match stride {
+            Amount::Constant(elements @ 1..) if row.terms().all(goes_on) => Some((1_u64 << 32).div_ceil(elements)),
+            _ => None,
+        }
     }
 
     /// What of the launch must not be negative so that no coordinate of a place is.
@@ -308,15 +326,6 @@ impl Recognizer<'_> {
         let aligned = elements.checked_mul(bytes).is_some_and(|bytes| bytes % GRANULE == 0);
         (!is_column && aligned).then(|| (Amount::Constant(elements), Polynomial::product(product.to_vec(), 1)))
     }
-}
-
-/// Rows before a pointer that two offsets of 32 bits reach, one after the other: a row is at least [`GRANULE`] bytes.
-fn rows_before(stride: Amount, bytes: u64) -> u64 {
-    let least = match stride {
-        Amount::Constant(elements) => elements,
-        Amount::Argument(_) => GRANULE / bytes,
-    };
-    (1_u64 << 32).div_ceil(least.max(1))
 }
 
 /// Whether an element's indices are only added to what a number is, each as often as a constant says.

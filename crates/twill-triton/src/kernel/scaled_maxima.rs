@@ -23,12 +23,19 @@ const MOST: f64 = (1_u64 << 32) as f64;
 
 /// The module with maxima and minima of a function taken before the scaling, where that saves work.
 pub(crate) fn before_scaling(mut module: Module, function: OperationId) -> Module {
-    let found: Vec<Scaled> = module.walk(function).filter_map(|id| scaled(&module, function, id)).collect();
-    for one in &found {
-        take_before(&mut module, function, one);
-    }
-    if !found.is_empty() {
+    let all: Vec<OperationId> = module.walk(function).filter(|id| module.operation(*id).name == "tt.reduce").collect();
+    for reduce in all {
+        // What was scaled may be a maximum that was taken before.
+        let Some(found) = scaled(&module, function, reduce) else { continue };
+        take_before(&mut module, function, &found);
         module.number_uses();
+        for id in found.chain {
+            let is_read = module.operation(id).results.iter().any(|value| !module.uses(*value).is_empty());
+            if !is_read {
+                module.remove(id);
+                module.number_uses();
+            }
+        }
     }
     module
 }
@@ -45,6 +52,8 @@ struct Scaled {
     masks: Vec<OperationId>,
     /// Whether zero is added to them.
     adds_zero: bool,
+    /// What made the numbers that were reduced, the last one first.
+    chain: Vec<OperationId>,
 }
 
 /// A positive number.
@@ -73,12 +82,14 @@ fn scaled(module: &Module, function: OperationId, reduce: OperationId) -> Option
         return None;
     }
     let (mut masks, mut adds_zero, mut value) = (Vec::new(), false, reduced);
+    let mut chain = Vec::new();
     loop {
         let id = module.defining_operation(value)?;
         // Only the next one reads it.
         if value != reduced && module.uses(value).len() > 1 {
             return None;
         }
+        chain.push(id);
         match (module.operation(id).name.as_str(), module.operation(id).operands.as_slice()) {
             ("arith.select", &[_, inner, other]) if module.float_constant(other) == Some(left_out) => {
                 masks.push(id);
@@ -102,7 +113,7 @@ fn scaled(module: &Module, function: OperationId, reduce: OperationId) -> Option
                 let of = |(of, factors)| Some((of, factors, factor(module, function, factors)?));
                 let (of, factors, by) = [(a, b), (b, a)].into_iter().find_map(of)?;
                 masks.reverse();
-                return Some(Scaled { reduce, of, by, factors, masks, adds_zero });
+                return Some(Scaled { reduce, of, by, factors, masks, adds_zero, chain });
             }
             _ => return None,
         }
@@ -134,7 +145,8 @@ fn is_positive(
     }
     if let Some(index) = module.arguments(function).iter().position(|argument| *argument == scalar) {
         arguments.push(index);
-        return matches!(module.type_of(scalar), Type::Float(_)).then_some(1);
+        // Of smaller types such factors are zero or infinite.
+        return matches!(module.type_of(scalar), Type::Float(float) if float.bits() >= 32).then_some(1);
     }
     let operation = module.operation(module.defining_operation(scalar)?);
     match (operation.name.as_str(), operation.operands.as_slice()) {
@@ -148,7 +160,7 @@ fn is_positive(
 
 /// Masks the numbers, takes their maximum, and scales both.
 fn take_before(module: &mut Module, function: OperationId, found: &Scaled) {
-    let Scaled { reduce, of, by, factors, masks, adds_zero } = found;
+    let Scaled { reduce, of, by, factors, masks, adds_zero, .. } = found;
     let (&[reduced], &[result]) =
         (module.operation(*reduce).operands.as_slice(), module.operation(*reduce).results.as_slice())
     else {
