@@ -260,6 +260,18 @@ class Calls(Launches):
         with self.assertRaisesRegex(ValueError, "p: first must not be negative, but is -1"):
             kernel(tensor, 100, 72, 80, -1, grid=1)
 
+    def test_rows_before_a_matrix(self):
+        kernel = self.of_matrix({**BLOCK, "strides": [64, 1], "rows_before": 1 << 20})
+        before = (1 << 20) * 64 * 2
+        for address in (before + 4096, 5 * before, before + 16):
+            kernel(Tensor([1 << 20], strides=[1], address=address), 100, 72, 80, 0, grid=1)
+            descriptor, pointer, *_ = self.launched[-1][1]
+            self.assertEqual((descriptor.base.data_ptr(), pointer), (address - before, address))
+        self.assertEqual(self.planned, 1)
+        # Also where a plan is there.
+        with self.assertRaisesRegex(ValueError, "p: is at too low an address"):
+            kernel(Tensor([1 << 20], strides=[1], address=before), 100, 72, 80, 0, grid=1)
+
     def test_what_is_left_of_a_matrix_is_not_negative_in_any_program(self):
         # Programs in groups of 8: the rows of tiles that the last one has before it.
         left = ["-", ["/", ["+", "M", 63], 64], ["/", ["-", "programs_x", 1], ["max", 8, "first"]]]
@@ -423,6 +435,19 @@ class Errors(Launches):
         ]:
             with self.subTest(said):
                 self.refused(kind, said, self.a, self.b, self.c, number)
+
+    def test_factors_that_maxima_are_taken_before(self):
+        kernel = self.kernel()
+        kernel._parameters = [dict(name="scale", kind="scalar", element="fp32", positive=True)]
+        kernel._readers = launch.Readers(kernel._parameters)
+        kernel._kernel = {**kernel._kernel, "arguments": ["scale", "programs_x"]}
+        for scale in (0.125, 2.0, 1, Fraction(1, 4)):
+            kernel(scale, grid=1)
+            self.assertEqual(self.launched[-1][1][0], float(scale))
+        self.assertEqual(self.planned, 1, "no plan depends on it")
+        for scale in (0.0, -0.125, float("inf"), float("nan"), 2.0**-33):
+            with self.assertRaisesRegex(ValueError, "scale: must be from 2.-32 to 2.32"):
+                kernel(scale, grid=1)
 
     def test_loops_with_longer_steps_than_their_source(self):
         parameters = [{"name": "length", "kind": "scalar", "element": "i32", "at_least": 129}]
