@@ -261,8 +261,8 @@ class Calls(Launches):
             kernel(tensor, 100, 72, 80, -1, grid=1)
 
     def test_rows_before_a_matrix(self):
-        kernel = self.of_matrix({**BLOCK, "strides": [64, 1], "rows_before": 1 << 20})
-        before = (1 << 20) * 64 * 2
+        kernel = self.of_matrix({**BLOCK, "strides": [64, 1], "bytes_before": 1 << 27})
+        before = 1 << 27
         for address in (before + 4096, 5 * before, before + 16):
             kernel(Tensor([1 << 20], strides=[1], address=address), 100, 72, 80, 0, grid=1)
             descriptor, pointer, *_ = self.launched[-1][1]

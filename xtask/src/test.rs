@@ -219,7 +219,8 @@ fn has_clippy_driver() -> bool {
     Command::new("clippy-driver").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// Has clippy compile the workspace's own crates, if there is one. Where something is built again, so it has to be as well.
+/// Has clippy compile the workspace's own crates, if there is one, as the compiler does but for its own optimisations before
+/// LLVM's (`mir-opt-level=0`). What is built again has to be built so as well.
 fn linted(mut command: Command, lints: bool) -> Command {
     if lints {
         command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
@@ -265,12 +266,12 @@ fn python(
         return Err(format!("{twill} is missing: --rest follows `cargo xtask test`"));
     }
     // Where nothing else runs beside them, a third suite has the time that a browser waits.
-    let lanes = if beside.is_empty() { 3 } else { 2 };
+    let is_built = !beside.is_empty();
+    let lanes = if is_built { 2 } else { 3 };
     let suites = &mut beside;
-    // The same command as the tests of its crate have it, once that is built: it begins ten times as fast as a Python with
-    // the package, and suites of `--rest` begin it a thousand times.
+    // Suites of `--rest` begin the command a thousand times: that of the Rust tests, if it was built, which needs no Python.
     let tested = target(root).join("debug").join("twill");
-    let tested = if part.has(false) && tested.exists() { tested.to_str().unwrap_or(twill) } else { twill };
+    let tested = if is_built && tested.exists() { tested.to_str().unwrap_or(twill) } else { twill };
     for suite in SUITES.iter().filter(|suite| part.has(suite.essential) && (browser || suite.folder != "tests/browser"))
     {
         let mut command = match (suite.pytest, &suite.files) {

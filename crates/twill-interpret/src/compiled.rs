@@ -75,6 +75,14 @@ pub struct Question<'a> {
     pub work: u64,
 }
 
+impl Question<'_> {
+    /// Loops as they are lowered by default, each sub-tile on one group, within so many units of work.
+    pub fn new(machine: &Machine, work: u64) -> Question<'_> {
+        let lowering = twill_triton::Options::default();
+        Question { machine, lowering, assignment: WarpAssignment::BySubTile, work }
+    }
+}
+
 /// A kernel whose loops have schedules.
 #[derive(Debug)]
 pub struct Compiled {

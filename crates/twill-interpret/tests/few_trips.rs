@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 use twill_codegen::ir::{Node, Op, WarpProgram, any, visit};
-use twill_graph::{SplitMix64, WarpAssignment};
+use twill_graph::SplitMix64;
 use twill_interpret::warps::{Choice, Habit};
 use twill_interpret::{
     Argument, Arithmetic, Array, Compiled, Data, Launch, Memory, Question, Tile, Tolerance, Way, difference,
@@ -24,8 +24,7 @@ fn compiled(latencies: f64) -> Compiled {
     let changes = Changes { latencies: Some(latencies), ..Changes::default() };
     let text = Machine::load("h100").unwrap().changed("h100", &changes);
     let machine = twill_machine::check(&text, "changed.toml").unwrap();
-    let lowering = twill_triton::Options::default();
-    let question = Question { machine: &machine, lowering, assignment: WarpAssignment::BySubTile, work: 60_000 };
+    let question = Question::new(&machine, 60_000);
     Compiled::new(include_str!("kernels/indexed_rows.ttir"), &question).unwrap()
 }
 

@@ -156,13 +156,7 @@ fn early_returns_and_branches_of_pipelined_kernels() {
     let machine = twill_machine::Machine::load("h200").unwrap();
     for name in ["product_returning", "product_guarded", "product_branching"] {
         let (limits, branching) = (name == "product_returning", name == "product_branching");
-        let question = Question {
-            machine: &machine,
-            lowering: twill_triton::Options::default(),
-            assignment: twill_graph::WarpAssignment::BySubTile,
-            work: 60_000,
-        };
-        let compiled = Compiled::new(&example(&format!("fixtures/{name}")), &question).unwrap();
+        let compiled = Compiled::new(&example(&format!("fixtures/{name}")), &Question::new(&machine, 60_000)).unwrap();
         let way = Way::default();
         assert!(branching || compiled.program(Way { persistent: true, ..way }).is_err(), "{name}: a persistent CTA");
         let program = compiled.program(way).unwrap();

@@ -88,13 +88,7 @@ fn is_read_as_it_is(text: &str) {
 #[test]
 fn blocks_of_a_list_are_copied_by_tma_wherever_they_are() {
     let machine = twill_machine::Machine::load("h100").unwrap();
-    let question = Question {
-        machine: &machine,
-        lowering: twill_triton::Options::default(),
-        assignment: twill_graph::WarpAssignment::BySubTile,
-        work: 60_000,
-    };
-    let compiled = Compiled::new(LISTED, &question).unwrap();
+    let compiled = Compiled::new(LISTED, &Question::new(&machine, 60_000)).unwrap();
     let program = compiled.program(Way { ring_depth: 3, ..Way::default() }).unwrap();
     assert_eq!(program.to_string().parse::<WarpProgram>().unwrap(), program);
     let [mut tma, mut others] = [0; 2];

@@ -63,13 +63,7 @@ fn call(is_bytes: bool, n: i64) -> (Launch, Memory) {
 /// The kernel with schedules of its loops.
 fn scheduled(name: &str, boxes: bool) -> Compiled {
     let machine = twill_machine::Machine::load("h100").unwrap();
-    let question = Question {
-        machine: &machine,
-        lowering: twill_triton::Options::default(),
-        assignment: twill_graph::WarpAssignment::BySubTile,
-        work: 60_000,
-    };
-    Compiled::new(&text(name, boxes), &question).unwrap()
+    Compiled::new(&text(name, boxes), &Question::new(&machine, 60_000)).unwrap()
 }
 
 /// The kernel's program, and how many asynchronous copies and multiplications of each kind it has.

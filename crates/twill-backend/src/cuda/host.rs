@@ -212,12 +212,11 @@ fn check_tensor(body: &mut String, descriptor: &Descriptor) {
         let pointer = names::parameter_of_entry(&descriptor.parameter);
         let mut data = pointer.clone();
         if matrix.rows_before > 0 {
-            let (size, stride) = (element_bytes(descriptor), amount(&matrix.stride));
-            let bytes = format!("{}ULL * {stride} * {size}", matrix.rows_before);
+            let bytes = format!("{}ULL", descriptor.bytes_before());
             let is_before = format!("reinterpret_cast<uintptr_t>({pointer}) <= {bytes}");
             let _ = writeln!(
                 body,
-                "  if ({pointer} && {is_before}) return refuse(\"{}\", \"has too long rows for tiles that may lie before it\");",
+                "  if ({pointer} && {is_before}) return refuse(\"{}\", \"is at too low an address for tiles that may lie before it\");",
                 descriptor.parameter
             );
             data = format!(

@@ -15,7 +15,6 @@ import functools
 import importlib.util
 import math
 import operator
-import re
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -49,8 +48,6 @@ TORCH = {
     "u32": "uint32",
     "u64": "uint64",
 }
-SIZES = {element: 1 if element == "i1" else int(re.search(r"\d+", element)[0]) // 8 for element in TORCH}
-"""Bytes of an element."""
 POSITIVE = (2**-32, 2**32)
 """What a number is between that must be positive."""
 REMEMBERED = 256
@@ -231,7 +228,7 @@ class Kernel:
             several, zeros = (1,) * len(before), self._zeros(value.device, block["argument"])
             return (*several, 16 // size), (*(16 // size for _ in before), 1), zeros.data_ptr()
         strides = [given.get(name, name) for name in before]
-        if value.data_ptr() <= bytes_before(parameter):
+        if value.data_ptr() <= block.get("bytes_before", 0):
             self._fail(ValueError, parameter, "is at too low an address for tiles that may lie before it")
         for name, stride in zip(before, strides):
             if stride < 0:
@@ -318,7 +315,7 @@ class Kernel:
         for name, place, before in read.memory:
             address, like = place(values[name])
             varying.append(address)
-            form.append(like if not before else (like, address > before))
+            form.append((like, address > before) if before and address is not None else like)
         for name, least, most, below in read.counts:
             value = values[name]
             fits = type(value) is int and least <= value <= most and not value & below
@@ -358,7 +355,7 @@ class Kernel:
                     shape, strides, address = self._matrix(parameter, block, value, given)
                 else:
                     shape, strides = extent(value)
-                before = rows_before(parameter, block) if address is None else 0
+                before = block.get("bytes_before", 0) if address is None else 0
                 tile = planning.Tile(shape, strides, list(block["shape"]), self._layouts[argument], before)
                 if address is None:
                     template[places[argument]] = tile
@@ -500,16 +497,6 @@ def whole(value):
     return number if isinstance(number, int) else object()
 
 
-def rows_before(parameter, block):
-    """Bytes of rows before the address of a pointer that a block may be read from; their stride is a constant."""
-    return block["rows_before"] * block["strides"][-2] * SIZES[parameter["element"]] if "rows_before" in block else 0
-
-
-def bytes_before(parameter):
-    """The same of all blocks of a parameter."""
-    return max((rows_before(parameter, block) for block in parameter.get("blocks", ())), default=0)
-
-
 def pointed(value):
     """Address of a tensor that a pointer is made of, and what a plan depends on besides."""
     try:
@@ -552,8 +539,9 @@ def limits_of(element):
 class Readers:
     """How a launch reads parameters, by their names.
 
-    sizes: whole numbers that a plan depends on; memory: tensors and descriptors, with the function that reads one;
-    counts: other whole numbers, with the least, the greatest and the bits that must not be set; reals: all others.
+    sizes: whole numbers that a plan depends on; memory: tensors and descriptors, with the function that reads one and the
+    bytes of rows before them; counts: other whole numbers, with the least, the greatest and the bits that must not be
+    set; reals: all others, with the least and the greatest.
     """
 
     def __init__(self, parameters):
@@ -564,8 +552,9 @@ class Readers:
         for parameter in parameters:
             name, element = parameter["name"], parameter["element"]
             if parameter["kind"] != "scalar":
-                read = tiled if parameter["kind"] == "descriptor" else pointed
-                self.memory.append((name, read, bytes_before(parameter)))
+                blocks = parameter.get("blocks", ())
+                before = max((block.get("bytes_before", 0) for block in blocks), default=0)
+                self.memory.append((name, tiled if parameter["kind"] == "descriptor" else pointed, before))
             elif element.startswith(("fp", "bf")):
                 self.reals.append((name, *(POSITIVE if parameter.get("positive") else (None, None))))
             elif name in sizes or parameter.get("not_zero"):

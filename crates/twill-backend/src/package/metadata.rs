@@ -117,7 +117,7 @@ struct Block {
     #[serde(skip_serializing_if = "Option::is_none")]
     strides: Option<Vec<AmountEntry>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    rows_before: Option<u64>,
+    bytes_before: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     not_negative: Vec<Formula>,
 }
@@ -284,7 +284,7 @@ fn block(descriptor: &Descriptor) -> Block {
         swizzle: None,
         extents: matrix.map(|m| m.all_extents().iter().map(amount).collect()),
         strides: matrix.map(|m| m.all_strides().iter().map(amount).collect()),
-        rows_before: matrix.map(|m| m.rows_before).filter(|rows| *rows > 0),
+        bytes_before: Some(descriptor.bytes_before()).filter(|bytes| *bytes > 0),
         not_negative: matrix.map(|m| m.natural.clone()).unwrap_or_default(),
     }
 }

@@ -91,6 +91,18 @@ pub struct Descriptor {
     pub matrix: Option<Matrix>,
 }
 
+impl Descriptor {
+    /// Bytes from the first of the matrix's rows before to the one that the pointer points to.
+    pub fn bytes_before(&self) -> u64 {
+        let stride = |matrix: &Matrix| match matrix.stride {
+            Amount::Constant(stride) => matrix.rows_before.saturating_mul(stride),
+            Amount::Parameter(_) => 0,
+        };
+        let bytes = u64::from(self.element.scalar_bits().unwrap_or(0) / 8);
+        self.matrix.as_ref().map_or(0, stride).saturating_mul(bytes)
+    }
+}
+
 /// Matrices behind a pointer, their rows contiguous. Blocks are parts of one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matrix {
@@ -100,7 +112,8 @@ pub struct Matrix {
     pub extents: [Amount; 2],
     /// Elements from a row to the next.
     pub stride: Amount,
-    /// Rows before the one that the pointer points to: a row's coordinate counts from the first of these.
+    /// Rows before the one that the pointer points to: a row's coordinate counts from the first of these. None where the
+    /// stride is a parameter.
     pub rows_before: u64,
     /// Numbers that must not be negative, or else the kernel reads elsewhere: of scalar parameters and of the grid's
     /// extents, `programs_x` to `programs_z`.

@@ -4,9 +4,8 @@
 //! So the tile is made where it is read, in the layout in which it is read, and what it begins with is known
 //! ([affine](super::affine)). Integers wrap around, so the sum is the same; pointers go on by numbers of 64 bits.
 
+use super::varies::Facts;
 use crate::mlir::{Attribute, ForLoop, Module, NewOperation, OperationId, Type, ValueId};
-use crate::operations::is_pure;
-use std::collections::HashSet;
 
 /// The module with numbers carried in the place of such tiles, in all loops of a function.
 pub(crate) fn as_numbers(mut module: Module, function: OperationId) -> Module {
@@ -32,6 +31,7 @@ struct Carried {
 }
 
 fn of_loop(module: &Module, parts: &ForLoop<'_>) -> Vec<Carried> {
+    let facts = Facts::new(module, parts);
     let carried = |k: usize| {
         let kind = module.type_of(parts.carried[k]);
         let add = match kind.element() {
@@ -40,15 +40,14 @@ fn of_loop(module: &Module, parts: &ForLoop<'_>) -> Vec<Carried> {
             _ => return None,
         };
         let amounts = amounts(module, parts, add, parts.carried[k], parts.yielded[k])?;
-        let mut seen = HashSet::new();
-        let mut changes = |value: &ValueId| changes(module, parts, *value, &mut seen);
         let kind = module.type_of(*amounts.first()?);
         let of_one_type = amounts.iter().all(|value| module.type_of(*value) == kind);
         // Addresses have 64 bits, and their sum wraps around nowhere else.
         if add == "tt.addptr" && *kind != Type::Integer(64) {
             return None;
         }
-        (of_one_type && amounts.iter().any(&mut changes)).then_some(Carried { of: parts.operation, k, add, amounts })
+        let varies = amounts.iter().any(|value| facts.varies(*value));
+        (of_one_type && varies).then_some(Carried { of: parts.operation, k, add, amounts })
     };
     (0..parts.carried.len()).filter_map(carried).collect()
 }
@@ -83,30 +82,19 @@ fn amounts(
     Some(found)
 }
 
-/// Whether a number may be another one in every iteration. `seen`: what was asked before.
-fn changes(module: &Module, parts: &ForLoop<'_>, value: ValueId, seen: &mut HashSet<ValueId>) -> bool {
-    let Some(id) = module.defining_operation(value) else {
-        return value == parts.induction || parts.carried.contains(&value);
-    };
-    let operation = module.operation(id);
-    operation.block == Some(parts.body)
-        && seen.insert(value)
-        && (!is_pure(operation) || operation.operands.iter().any(|of| changes(module, parts, *of, seen)))
-}
-
 fn carry_number(module: &mut Module, Carried { of, k, add, amounts }: &Carried) {
     let Some(parts) = module.for_loop(*of) else { return };
     let (initial, carried, result) = (parts.initial[*k], parts.carried[*k], parts.results[*k]);
     let (body, end) = (parts.body, parts.terminator);
     let Some(first) = module.block(body).operations.first().copied() else { return };
+    // Every block ends with another operation.
     let Some((outer, at)) = module.position(*of) else { return };
+    let Some(after) = module.block(outer).operations.get(at + 1).copied() else { return };
     let is_read_after = !module.uses(result).is_empty();
     let number = module.type_of(amounts[0]).clone();
 
     ahead(module, first, initial, carried, add, &number);
     if is_read_after {
-        let after = module.block(outer).operations.get(at + 1).copied();
-        let Some(after) = after else { return };
         ahead(module, after, initial, result, add, &number);
     }
     let zero = NewOperation {

@@ -30,6 +30,8 @@
 //! address gives the same one. All is equal as long as neither the kernel's own arithmetic nor a coordinate, which have 32 bits,
 //! overflows, where it would read elsewhere.
 
+mod coordinates;
+
 use crate::mlir::{Definition, ForLoop, Module, OperationId, Type, ValueId};
 
 use crate::operations::{Memory, memory};
@@ -37,7 +39,6 @@ use crate::polynomial::{Polynomial, Symbol};
 use crate::tile::{Amount, ENDLESS, Matrix, MatrixTile, WholeTile};
 
 use super::affine::Reader;
-use super::natural::Natural;
 use super::strides::{number_of, offset_of, order, quotient, stride};
 use super::wrapped::{self, Wrap};
 
@@ -240,32 +241,6 @@ impl Recognizer<'_> {
         begins.then_some((stride, rest))
     }
 
-    /// Rows before a pointer that two offsets of 32 bits reach, one after the other, if their length is known and iterations
-    /// lead to no more of them.
-    fn rows_before(&self, row: &Polynomial, stride: Amount) -> Option<u64> {
-        let is_natural = |symbol: &Symbol| match symbol {
-            Symbol::Scalar(value) => self.reader.natural_if(*value).is_some_and(|natural| natural.is_empty()),
-            Symbol::Iteration => true,
-            Symbol::Index(_) => false,
-        };
-        let goes_on = |(product, coefficient): (&[Symbol], i128)| {
-            !product.contains(&Symbol::Iteration) || coefficient > 0 && product.iter().all(is_natural)
-        };
-        match stride {
-            Amount::Constant(elements @ 1..) if row.terms().all(goes_on) => Some((1_u64 << 32).div_ceil(elements)),
-            _ => None,
-        }
-    }
-
-    /// What of the launch must not be negative so that no coordinate of a place is.
-    fn natural_place(&self, place: &Place) -> Option<Natural> {
-        let mut natural = Natural::new();
-        for start in place.origin.iter().chain(place.batches.iter().map(|batch| &batch.1)) {
-            natural.extend(self.natural_if(start)?);
-        }
-        Some(natural)
-    }
-
     /// Where a tile begins that lies `rest` elements after the base: bounds of its rows and columns say what they can, and
     /// what is left counts rows, matrices or columns.
     fn place(&self, rest: &Polynomial, bounds: [&Bound; 2], stride: Amount, bytes: u64) -> Option<Place> {
@@ -395,54 +370,6 @@ impl Recognizer<'_> {
             Some(Bound { extent, start: Some(start) })
         };
         Some(extents.into_iter().filter_map(bound).collect())
-    }
-
-    /// What of the launch must not be negative so that a coordinate is not either. It has 32 bits.
-    fn natural_if(&self, start: &Polynomial) -> Option<Natural> {
-        let mut natural = Natural::new();
-        for (product, coefficient) in start.terms() {
-            for symbol in product {
-                match symbol {
-                    Symbol::Scalar(value) => {
-                        let fits = || self.reader.most(*value).is_some_and(|most| most <= i128::from(i32::MAX));
-                        if *self.module.type_of(*value) != Type::Integer(32) && !fits() {
-                            return None;
-                        }
-                        natural.extend(self.reader.natural_if(*value)?);
-                    }
-                    Symbol::Iteration => {}
-                    Symbol::Index(_) => return None,
-                }
-            }
-            if coefficient < 0 {
-                return None;
-            }
-        }
-        Some(natural)
-    }
-
-    /// Returns whether a number is positive in any launch.
-    fn is_positive(&self, number: &Polynomial) -> bool {
-        let is_natural = |symbol: &Symbol| match symbol {
-            Symbol::Scalar(value) => self.reader.natural_if(*value).is_some_and(|natural| natural.is_empty()),
-            Symbol::Iteration | Symbol::Index(_) => true,
-        };
-        let mut terms = number.terms();
-        number.coefficient(&[]) > 0
-            && terms.all(|(product, coefficient)| coefficient > 0 && product.iter().all(is_natural))
-    }
-
-    /// Returns whether a number is of 32 bits whatever the arguments, if it is not negative.
-    fn fits(&self, number: &Polynomial) -> bool {
-        let most = |symbol: &Symbol| match symbol {
-            Symbol::Scalar(value) => self.reader.most(*value),
-            Symbol::Iteration | Symbol::Index(_) => None,
-        };
-        let term = |(product, coefficient): (&[Symbol], i128)| {
-            product.iter().try_fold(coefficient, |so_far, symbol| so_far.checked_mul(most(symbol)?))
-        };
-        let sum = number.terms().map(term).try_fold(0_i128, |sum, term| sum.checked_add(term?));
-        sum.is_some_and(|sum| sum <= i128::from(i32::MAX))
     }
 
     fn is_argument(&self, value: ValueId) -> bool {

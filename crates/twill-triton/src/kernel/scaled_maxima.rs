@@ -63,13 +63,10 @@ enum Factor {
     Scalar(ValueId, Vec<usize>),
 }
 
-/// The maximum or minimum of a tile times a positive number, if what else reads the product only adds or subtracts.
+/// The maximum or minimum that a `tt.reduce` takes of a tile times a positive number, if what else reads the product only adds or subtracts.
 fn scaled(module: &Module, function: OperationId, reduce: OperationId) -> Option<Scaled> {
     let operation = module.operation(reduce);
     let (&[reduced], [_]) = (operation.operands.as_slice(), operation.results.as_slice()) else { return None };
-    if operation.name != "tt.reduce" {
-        return None;
-    }
     let left_out = match combine(module, reduce) {
         Combine::Maximum => f64::NEG_INFINITY,
         Combine::Minimum => f64::INFINITY,

@@ -87,6 +87,30 @@ fn zero_may_be_added_before_an_exponential() {
     assert!(!scales_maxima(&text.replace(exponential, &exponential.replace("math.exp2", "math.absf"))));
 }
 
+/// The second maximum is of what the first one became.
+#[test]
+fn a_maximum_of_scaled_maxima_keeps_both_factors() {
+    let reduce = LISTED.find("%greater = \"tt.reduce\"").unwrap();
+    let after = reduce + LISTED[reduce..].find("tensor<64xf32>").unwrap();
+    let after = after + LISTED[after..].find('\n').unwrap();
+    let more = "
+      %two = arith.constant dense<2.000000e+00> : tensor<64xf32>
+      %twice = arith.mulf %greater, %two : tensor<64xf32>
+      %greatest = \"tt.reduce\"(%twice) <{axis = 0 : i32}> ({
+      ^bb0(%one: f32, %other: f32):
+        %most_of = arith.maxnumf %one, %other : f32
+        tt.reduce.return %most_of : f32
+      }) : (tensor<64xf32>) -> f32";
+    let kernel = kernel(&format!("{}{more}{}", &LISTED[..after], &LISTED[after..]));
+    let module = kernel.module();
+    let by = |value| module.operation(module.defining_operation(value).unwrap());
+    let mut reduces = module.walk(kernel.function()).map(|id| module.operation(id));
+    let second = reduces.find(|one| one.name == "tt.reduce" && one.attributes.axis() == 0);
+    // Rows are scaled, and then their maximum is taken, which is doubled.
+    let rows = by(second.unwrap().operands[0]);
+    assert_eq!((rows.name.as_str(), by(rows.operands[0]).name.as_str()), ("arith.mulf", "tt.reduce"));
+}
+
 #[test]
 fn scaled_numbers_that_are_left_out_as_another_number_stay_as_they_are() {
     // A finite number is another one once it is scaled.
@@ -109,6 +133,18 @@ fn offsets_that_go_on_by_any_number_are_carried_as_numbers() {
     let mut dimensions = carried(LISTED);
     dimensions.sort_unstable();
     assert_eq!(dimensions, [0, 0, 1, 1, 2]);
+}
+
+/// A sum of 32 bits would wrap around where addresses do not.
+#[test]
+fn pointers_that_go_on_by_numbers_of_32_bits_stay_tiles() {
+    let recurrent = include_str!("../../../examples/fixtures/loops/recurrent.ttir");
+    let kernel = kernel(recurrent);
+    let module = kernel.module();
+    let parts = module.for_loops(kernel.function()).next().unwrap();
+    let kinds = |found: fn(&Type) -> bool| parts.carried.iter().filter(|value| found(module.type_of(**value))).count();
+    assert_eq!(kinds(|kind| kind.is_tensor() && matches!(kind.element(), Type::Pointer { .. })), 1);
+    assert_eq!(kinds(|kind| kind.is_tensor() && matches!(kind.element(), Type::Integer(_))), 0);
 }
 
 #[test]
