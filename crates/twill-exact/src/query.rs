@@ -151,28 +151,40 @@ pub(crate) fn with_few_groups(encoding: &mut Encoding, meter: &Meter) -> Reply {
 }
 
 /// Fewest stages of a schedule that was found without a bound; more than [`FEW_STAGES`] are needed.
+///
+/// What fits into some stages fits into more: the least number is looked for in growing steps, then by bisection. A value of a
+/// million iterations ago takes a million stages.
 fn fewest_stages<'p>(problem: &'p Problem, found: Solution<'p>, meter: &Meter) -> Option<Solution<'p>> {
     let Question { interval, families, .. } = found.encoding.question;
-    let used = saturate::<u32>(Cycles(found.candidate.length).div_ceil(Cycles(interval)));
-    let least = bounds::least_stages(problem, interval).max(FEW_STAGES + 1);
-    for stages in least..=used {
+    let taken = |candidate: &Candidate| saturate::<u32>(Cycles(candidate.length).div_ceil(Cycles(interval)));
+    let (mut low, mut high) = (bounds::least_stages(problem, interval).max(FEW_STAGES + 1), taken(&found.candidate));
+    let (mut step, mut shortest, mut best) = (0, found.candidate, None);
+    // Fewer than `low` are not enough; the shortest candidate takes `high`. The answer is one of an encoding of just as many.
+    while low <= high && best.as_ref().is_none_or(|(stages, _)| *stages != low) {
+        let stages = if best.is_some() { low.midpoint(high) } else { high.min(low.saturating_add(step)) };
         let question = Question { interval, stages: Stages::AtMost(stages), families };
-        let Some(mut encoding) = Encoding::new(problem, question, meter) else { continue };
-        match encoding.solve(&[]) {
-            Reply::Found(candidate) => return Some(Solution { encoding, candidate, fewest_stages: true }),
-            Reply::None => {}
+        let encoded = Encoding::new(problem, question, meter).map(|mut encoding| (encoding.solve(&[]), encoding));
+        match encoded {
+            None | Some((Reply::None, _)) => {
+                (low, step) = (stages.checked_add(1)?, step.saturating_mul(2).max(1));
+            }
+            Some((Reply::Found(candidate), encoding)) => {
+                high = stages.min(taken(&candidate));
+                shortest = candidate.clone();
+                best = Some((stages, Solution { encoding, candidate, fewest_stages: true }));
+            }
             // Asked again with more work, unless this was all there is.
-            Reply::Stopped if meter.stopped().is_none() => return None,
-            Reply::Stopped => {
+            Some((Reply::Stopped, _)) if meter.stopped().is_none() => return None,
+            Some((Reply::Stopped, _)) => {
                 // The candidate answers another encoding, whose literals mean nothing in this one.
-                let question = Question { stages: Stages::AtMost(used), ..question };
-                let Candidate { times, groups, .. } = found.candidate;
+                let question = Question { stages: Stages::AtMost(high), ..question };
+                let Candidate { times, groups, .. } = shortest;
                 let places = times.into_iter().zip(groups);
                 return meter.unhindered(|| placed(problem, question, places, meter));
             }
         }
     }
-    None
+    best.map(|(_, solution)| solution)
 }
 
 /// Numbers of stages to ask for, in order; the last covers all. `None` when stopped.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use twill_exact::{Budget, CertifyError, SearchOptions, certify, schedule, schedule_multi_loop};
 use twill_graph::format::{GraphFile, MachineReference};
 use twill_graph::{
-    Cycles, LowerBoundKind, ModelOptions, MultiLoopProblem, Outcome, Problem, RejectionReason, Report, Status,
+    Cycles, LowerBoundKind, ModelOptions, MultiLoopProblem, ObjectiveLevel, Outcome, Problem, RejectionReason, Report, Status,
 };
 
 /// A problem on a machine with one tensor core, one TMA, one unit of two instances, `shared` bytes and up to two compute groups.
@@ -161,6 +161,19 @@ fn values_that_live_for_ages_take_no_more_memory_than_others() {
     let Outcome::Optimal { schedule } = search(&problem(64, ops, dependences)).outcome else { panic!() };
     // The value lives for `long` and the interval that carries it; 32 copies fit.
     assert_eq!(schedule.interval, Cycles(long / 31 + 1));
+}
+
+/// A value of a million iterations ago is read on another unit, where registers suffice: as many stages are needed, and they are
+/// not asked for one by one.
+#[test]
+fn a_million_stages_are_found_by_bisection() {
+    let problem = read(include_str!("data/million_stages.json"));
+    let report = search(&problem);
+    let schedule = report.outcome.schedule().unwrap();
+    let stages = schedule.length.div_ceil(schedule.interval);
+    assert_eq!((schedule.interval, stages), (Cycles(3), 1_048_566));
+    let proved = report.objectives.iter().find(|value| value.level == ObjectiveLevel::Stages).unwrap();
+    assert!(proved.proved, "{proved:?}");
 }
 
 /// The only use of a ring's load: how deep the ring is does not depend on times, and proofs must not speak of them.

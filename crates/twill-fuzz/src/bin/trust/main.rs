@@ -46,6 +46,9 @@ struct Arguments {
     /// Forgets the counts of earlier runs of the parts that run.
     #[arg(long)]
     fresh: bool,
+    /// Tries defects with the programs that an earlier run has built: where there is no compiler.
+    #[arg(long, hide = true)]
+    built: bool,
     /// The top of the checkout.
     #[arg(long, hide = true, default_value = ".")]
     root: PathBuf,
@@ -77,7 +80,7 @@ enum Part {
     Interleavings,
     /// Licences, unsafe code, Miri.
     Supply,
-    /// Defects in the checker and the constraints, by cargo-mutants.
+    /// Defects in the checker and the constraints, one at a time.
     Mutants,
     /// Nothing but the page, from the figures there are.
     Page,

@@ -1,13 +1,22 @@
-//! Defects in the checker, and in the engine's constraints, one at a time, by cargo-mutants: tests have to notice.
+//! Defects in the checker, and in the engine's constraints, one at a time: tests have to notice.
 //!
-//! A mutant that an earlier run noticed is not tried again (`--iterate`), as long as its line has not moved.
+//! cargo-mutants lists them ([`listed`]), one build has them all ([`schemata`], [`programs`]), and tests run with each ([`tried`]).
+//! What an earlier run noticed is not tried again, as long as its line has not moved.
+
+mod listed;
+mod programs;
+mod schemata;
+mod tried;
 
 use crate::Arguments;
 use crate::section::{Section, Table};
+use programs::Built;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::Path;
-use std::process::Command;
+use std::sync::Mutex;
+use tried::Outcome;
 
 const COLUMNS: [&str; 6] = ["file", "defects", "noticed", "noticed, %", "not noticed", "no code"];
 const ALL: &str = "all";
@@ -35,19 +44,8 @@ struct Subject {
 struct Group {
     name: &'static str,
     files: &'static [&'static str],
+    /// Programs of tests; `lib` has the unit tests.
     tests: &'static [&'static str],
-    /// Tests that take long are built with optimisations.
-    optimised: bool,
-    quick: Quick,
-}
-
-/// A quick test before all of a group's tests, where they take long: the others need not see what it notices.
-enum Quick {
-    Nothing,
-    /// Tests of these names.
-    Named(&'static [&'static str]),
-    /// Other programs of tests.
-    Programs(&'static [&'static str]),
 }
 
 const SUBJECTS: [Subject; 2] = [
@@ -61,38 +59,22 @@ const SUBJECTS: [Subject; 2] = [
             Group {
                 name: "certificate",
                 files: &["src/certificate.rs", "src/certificate/*.rs"],
-                tests: &["--lib", "--test=certificates"],
-                optimised: false,
-                quick: Quick::Nothing,
+                tests: &["lib", "certificates"],
             },
             Group {
                 name: "dataflow",
                 files: &["src/dataflow.rs"],
-                tests: &["--lib", "--test=dataflow"],
-                optimised: false,
-                quick: Quick::Nothing,
+                tests: &["lib", "dataflow"],
             },
             Group {
                 name: "protocol",
                 files: &["src/protocol/*.rs"],
-                tests: &["--lib", "--test=protocol"],
-                optimised: true,
-                quick: Quick::Named(&[
-                    "faults",
-                    "mutations::nothing",
-                    "order",
-                    "proofs",
-                    "systems",
-                    "cases",
-                    "verdicts",
-                ]),
+                tests: &["lib", "protocol"],
             },
             Group {
                 name: "replay",
                 files: &["src/*.rs"],
-                tests: &["--lib", "--test=replay", "--test=multipliers"],
-                optimised: true,
-                quick: Quick::Nothing,
+                tests: &["lib", "replay", "multipliers"],
             },
         ],
     },
@@ -105,9 +87,7 @@ const SUBJECTS: [Subject; 2] = [
         groups: &[Group {
             name: "constraints",
             files: &["src/constraints/*.rs"],
-            tests: &["--lib", "--tests"],
-            optimised: false,
-            quick: Quick::Programs(&["--test=search", "--test=modulo", "--test=alternatives", "--test=explain"]),
+            tests: &["lib", "search", "modulo", "alternatives", "explain"],
         }],
     },
 ];
@@ -122,30 +102,34 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
 fn put_into(arguments: &Arguments, subject: &Subject) -> Result<(), String> {
     let before = Section::read(&arguments.root, subject.name)?;
     let explained = before.tables.get(1).cloned().unwrap_or_default();
-    let (mut lists, mut failed) = (Lists::default(), Ok(()));
-    for (at, group) in subject.groups.iter().enumerate() {
-        let folder = arguments.root.join("target").join("mutants").join(group.name);
-        // Files of the groups before are theirs.
-        let others: Vec<&str> = subject.groups[..at].iter().flat_map(|group| group.files).copied().collect();
-        if arguments.targets.is_empty() || arguments.targets.iter().any(|name| name == group.name) {
-            if arguments.fresh {
-                let _ = std::fs::remove_dir_all(&folder);
-            }
-            std::fs::create_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-            let mut tries = |tests, named| {
-                if failed.is_ok() {
-                    failed = tried(arguments, &folder, subject.package, group, &others, tests, named);
-                }
-            };
-            match group.quick {
-                Quick::Nothing => {}
-                Quick::Named(names) => tries(group.tests, names),
-                Quick::Programs(tests) => tries(tests, &[]),
-            }
-            tries(group.tests, &[]);
+    let groups: Vec<&Group> = subject
+        .groups
+        .iter()
+        .filter(|group| arguments.targets.is_empty() || arguments.targets.iter().any(|name| name == group.name))
+        .collect();
+    if groups.is_empty() {
+        return Ok(());
+    }
+    let root = std::path::absolute(&arguments.root).map_err(|e| format!("{}: {e}", arguments.root.display()))?;
+    let folder = root.join("target").join("mutants").join(subject.name);
+    let outcomes = Outcomes::open(&folder, arguments.fresh)?;
+    let built = built(&root, &folder, subject, arguments.built)?;
+    let package = folder.join("tree").join("crates").join(subject.package);
+    let (mut lists, mut failed) = (Lists { unviable: built.unviable.clone(), ..Lists::default() }, Ok(()));
+    for group in groups {
+        for variant in &built.variants {
+            let wanted = |name: &str| subject.group(name) == Some(group.name) && !outcomes.noticed(name);
+            let note = |name: &str, outcome| outcomes.add(name, outcome);
+            failed = failed.and_then(|()| tried::each(&root, &package, variant, group.tests, wanted, note));
         }
-        // Results until the stop are kept.
-        lists.add(Lists::read(&folder)?);
+    }
+    // Results until the stop are kept.
+    for (_, name) in built.variants.iter().flat_map(|variant| &variant.mutants) {
+        match outcomes.of(name) {
+            Some(Outcome::Noticed) => lists.noticed.push(name.clone()),
+            Some(Outcome::Missed) => lists.missed.push(name.clone()),
+            None => {}
+        }
     }
     let left: Vec<&String> = lists.missed.iter().filter(|name| explanation(&explained, name).is_none()).collect();
     for name in &left {
@@ -164,41 +148,85 @@ fn put_into(arguments: &Arguments, subject: &Subject) -> Result<(), String> {
     if left.is_empty() { Ok(()) } else { Err(format!("{} defects are neither noticed nor explained", left.len())) }
 }
 
-/// Puts what was not noticed before to these of the group's tests, or to those of these names.
-fn tried(
-    arguments: &Arguments,
-    folder: &Path,
-    package: &str,
-    group: &Group,
-    others: &[&str],
-    tests: &[&str],
-    names: &[&str],
-) -> Result<(), String> {
-    let mut command = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
-    command.args(["mutants", "--package", package, "--iterate", "--no-shuffle", "--jobs", "2", "--output"]);
-    command.arg(folder);
-    for file in group.files {
-        command.args(["--file", &format!("crates/{package}/{file}")]);
+impl Subject {
+    /// The group of a defect's file: the first that has it.
+    fn group(&self, mutant: &str) -> Option<&'static str> {
+        let of = |pattern: &str| match pattern.strip_prefix("src/").unwrap_or(pattern).rsplit_once('/') {
+            Some((folder, "*.rs")) => file(mutant).rsplit_once('/').is_some_and(|(within, _)| within == folder),
+            None if pattern.ends_with("*.rs") => !file(mutant).contains('/'),
+            _ => pattern.ends_with(file(mutant)),
+        };
+        Some(self.groups.iter().find(|group| group.files.iter().any(|pattern| of(pattern)))?.name)
     }
-    for file in others {
-        command.args(["--exclude", &format!("crates/{package}/{file}")]);
-    }
-    command.args(tests.iter().map(|test| format!("--cargo-arg={test}")));
-    if group.optimised {
-        command.arg(format!("--cargo-arg=--config=profile.mutants.package.{package}.opt-level=2"));
-    }
-    if !names.is_empty() {
-        command.args(["--", "--"]).args(names);
-    }
-    // It tells by its exit code that some were not noticed (2) or took too long (3); that is for the page to say.
-    let status = command.current_dir(&arguments.root).status().map_err(|e| format!("cargo mutants: {e}"))?;
-    if matches!(status.code(), Some(0 | 2 | 3)) {
-        return unviable(folder).map(|_| ());
-    }
-    Err("cargo mutants failed; `cargo install cargo-mutants --locked` if there is no such command".into())
 }
 
-/// The files that cargo-mutants leaves: names of defects, a line each.
+/// The programs with the defects of a subject: of this run, or of an earlier one, where there is no compiler.
+fn built(root: &Path, folder: &Path, subject: &Subject, earlier: bool) -> Result<Built, String> {
+    let plan = folder.join("built.json");
+    let failed = |e: &dyn std::fmt::Display| format!("{}: {e}", plan.display());
+    if earlier {
+        let text = std::fs::read_to_string(&plan).map_err(|e| failed(&e))?;
+        return serde_json::from_str(&text).map_err(|e| failed(&e));
+    }
+    let files: Vec<&str> = subject.groups.iter().flat_map(|group| group.files).copied().collect();
+    let mutants = listed::list(root, subject.package, &files)?;
+    let built = programs::build(root, folder, subject.package, &mutants)?;
+    std::fs::write(&plan, serde_json::to_string_pretty(&built).map_err(|e| failed(&e))?).map_err(|e| failed(&e))?;
+    Ok(built)
+}
+
+/// What tests said of defects, in this run and in earlier ones: a line each, written as it comes.
+struct Outcomes {
+    file: Mutex<std::fs::File>,
+    known: Mutex<BTreeMap<String, Outcome>>,
+}
+
+impl Outcomes {
+    fn open(folder: &Path, fresh: bool) -> Result<Outcomes, String> {
+        let path = folder.join("outcomes.txt");
+        let failed = |e: std::io::Error| format!("{}: {e}", path.display());
+        std::fs::create_dir_all(folder).map_err(failed)?;
+        if fresh {
+            let _ = std::fs::remove_file(&path);
+        }
+        let file = std::fs::File::options().create(true).append(true).open(&path).map_err(failed)?;
+        let text = std::fs::read_to_string(&path).map_err(failed)?;
+        Ok(Outcomes { file: Mutex::new(file), known: Mutex::new(text.lines().filter_map(Outcome::read).collect()) })
+    }
+
+    fn of(&self, name: &str) -> Option<Outcome> {
+        self.known.lock().ok()?.get(name).copied()
+    }
+
+    /// Whether an earlier run saw it noticed. What was not is tried again: tests may be new.
+    fn noticed(&self, name: &str) -> bool {
+        self.of(name) == Some(Outcome::Noticed)
+    }
+
+    fn add(&self, name: &str, outcome: Outcome) -> Result<(), String> {
+        let poisoned = |_| "a thread failed".to_owned();
+        let mut file = self.file.lock().map_err(|_| poisoned(()))?;
+        file.write_all(outcome.line(name).as_bytes()).map_err(|e| format!("outcomes.txt: {e}"))?;
+        self.known.lock().map_err(|_| poisoned(()))?.insert(name.to_owned(), outcome);
+        Ok(())
+    }
+}
+
+impl Outcome {
+    fn line(self, name: &str) -> String {
+        format!("{} {name}\n", if self == Outcome::Noticed { "noticed" } else { "missed" })
+    }
+
+    fn read(line: &str) -> Option<(String, Outcome)> {
+        match line.split_once(' ')? {
+            ("noticed", name) => Some((name.to_owned(), Outcome::Noticed)),
+            ("missed", name) => Some((name.to_owned(), Outcome::Missed)),
+            _ => None,
+        }
+    }
+}
+
+/// Names of defects, by what became of them.
 #[derive(Debug, Default)]
 struct Lists {
     noticed: Vec<String>,
@@ -207,22 +235,6 @@ struct Lists {
 }
 
 impl Lists {
-    /// The lists of a group.
-    fn read(folder: &Path) -> Result<Lists, String> {
-        let of_run = |name: &str| lines(&folder.join("mutants.out").join(name));
-        let unviable = unviable(folder)?;
-        // A test that does not end has noticed.
-        let mut noticed = [of_run("caught.txt")?, of_run("previously_caught.txt")?, of_run("timeout.txt")?].concat();
-        noticed.retain(|name| !unviable.contains(name));
-        Ok(Lists { noticed, missed: of_run("missed.txt")?, unviable })
-    }
-
-    fn add(&mut self, more: Lists) {
-        self.noticed.extend(more.noticed);
-        self.missed.extend(more.missed);
-        self.unviable.extend(more.unviable);
-    }
-
     /// A row for each file, and one for all; files that were not tried here keep theirs.
     fn table(&self, before: Option<&Table>) -> Table {
         let mut files: BTreeMap<String, Figures> = BTreeMap::new();
@@ -272,28 +284,6 @@ impl Lists {
 }
 
 const UNEXPLAINED: &str = "not explained";
-
-/// The lines of a file, none where it is not there.
-fn lines(path: &Path) -> Result<Vec<String>, String> {
-    match std::fs::read_to_string(path) {
-        Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
-        Err(e) => Err(format!("{}: {e}", path.display())),
-    }
-}
-
-/// The mutants that do not compile, of all runs: from the second on cargo-mutants has it among what was noticed before,
-/// so it is kept in a list next to its own.
-fn unviable(folder: &Path) -> Result<Vec<String>, String> {
-    let kept = folder.join("unviable.txt");
-    let all = [lines(&kept)?, lines(&folder.join("mutants.out").join("unviable.txt"))?].concat();
-    let all: BTreeSet<String> = all.into_iter().collect();
-    if !all.is_empty() {
-        let text: String = all.iter().map(|name| format!("{name}\n")).collect();
-        std::fs::write(&kept, text).map_err(|e| format!("{}: {e}", kept.display()))?;
-    }
-    Ok(all.into_iter().collect())
-}
 
 /// The words for a defect, wherever its line is now.
 fn explanation<'t>(table: &'t Table, name: &str) -> Option<&'t str> {
@@ -359,23 +349,25 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_compile_in_an_earlier_run_is_not_noticed() {
+    fn defects_are_of_the_first_group_that_has_their_file() {
+        let [checker, constraints] = &SUBJECTS;
+        let of = |file: &str| checker.group(&format!("crates/twill-check/src/{file}:1:1: replace a with b"));
+        let files = ["certificate.rs", "certificate/atoms.rs", "dataflow.rs", "protocol/uses.rs", "rings.rs", "lib.rs"];
+        let groups = ["certificate", "certificate", "dataflow", "protocol", "replay", "replay"];
+        assert_eq!(files.map(of), groups.map(Some));
+        assert_eq!(of("other/rings.rs"), None);
+        assert_eq!(constraints.group("crates/twill-exact/src/constraints/mod.rs:1:1: delete !"), Some("constraints"));
+    }
+
+    #[test]
+    fn what_an_earlier_run_noticed_is_known_and_the_last_word_counts() {
         let folder = tempfile::tempdir().unwrap();
-        let run = folder.path().join("mutants.out");
-        std::fs::create_dir(&run).unwrap();
-        let write = |file: &str, text: &str| std::fs::write(run.join(file), text).unwrap();
-        write("caught.txt", "a\nb\n");
-        write("unviable.txt", "c\n");
-        write("timeout.txt", "d\n");
-        let first = Lists::read(folder.path()).unwrap();
-        assert_eq!((first.noticed.join(" "), first.unviable.join(" ")), ("a b d".into(), "c".into()));
-        // The next run is about what is left.
-        write("previously_caught.txt", "a\nb\nc\n");
-        write("caught.txt", "");
-        write("unviable.txt", "e\n");
-        write("missed.txt", "f\n");
-        let next = Lists::read(folder.path()).unwrap();
-        assert_eq!((next.noticed.join(" "), next.unviable.join(" ")), ("a b d".into(), "c e".into()));
-        assert_eq!(next.missed, ["f"]);
+        let outcomes = Outcomes::open(folder.path(), false).unwrap();
+        outcomes.add(NAMES[0], Outcome::Missed).unwrap();
+        outcomes.add(NAMES[1], Outcome::Missed).unwrap();
+        outcomes.add(NAMES[0], Outcome::Noticed).unwrap();
+        let again = Outcomes::open(folder.path(), false).unwrap();
+        assert_eq!(NAMES.map(|name| again.of(name)), [Some(Outcome::Noticed), Some(Outcome::Missed)]);
+        assert!(Outcomes::open(folder.path(), true).unwrap().of(NAMES[0]).is_none());
     }
 }
