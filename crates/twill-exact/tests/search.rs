@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use twill_exact::{Budget, CertifyError, SearchOptions, certify, schedule, schedule_multi_loop};
 use twill_graph::format::{GraphFile, MachineReference};
 use twill_graph::{
-    Cycles, LowerBoundKind, ModelOptions, MultiLoopProblem, ObjectiveLevel, Outcome, Problem, RejectionReason, Report, Status,
+    Cycles, LowerBoundKind, ModelOptions, MultiLoopProblem, ObjectiveLevel, Outcome, Problem, RejectionReason, Report,
+    Status,
 };
 
 /// A problem on a machine with one tensor core, one TMA, one unit of two instances, `shared` bytes and up to two compute groups.

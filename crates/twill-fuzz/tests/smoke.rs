@@ -4,8 +4,6 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
-use twill_fuzz::certificate::{self, Changed};
-use twill_fuzz::optimum::{self, Compared};
 use twill_fuzz::{clause, input, replay, target};
 
 fn run(name: &str, count: u64) {
@@ -50,25 +48,6 @@ fn clauses_that_are_accepted_are_true() {
     let judged = (0..150).map(|seed| clause::check(&input(seed, 480)));
     let (accepted, rejected) = judged.fold((0, 0), |(a, r), one| (a + one.accepted, r + one.rejected));
     assert!(accepted > 100 && rejected > 100, "{accepted} {rejected}");
-}
-
-#[test]
-fn the_engine_and_brute_force_give_the_same_answers_of_every_kind() {
-    let mut answers = BTreeMap::new();
-    for seed in 0..150 {
-        *answers.entry(optimum::check(&input(seed, 240))).or_insert(0) += 1;
-    }
-    let most = answers.get(&Compared::Objectives).copied().unwrap_or(0);
-    assert!(most > 75 && answers.contains_key(&Compared::Infeasible), "{answers:?}");
-}
-
-#[test]
-fn certificates_hold_and_most_changed_ones_are_rejected() {
-    let mut answers = BTreeMap::new();
-    for seed in 0..150 {
-        *answers.entry(certificate::check(&input(seed, 320))).or_insert(0) += 1;
-    }
-    assert!([Changed::Rejected, Changed::True].iter().all(|kind| answers.contains_key(kind)), "{answers:?}");
 }
 
 #[test]

@@ -36,7 +36,8 @@ struct Subject {
     title: &'static str,
     order: u32,
     text: &'static str,
-    package: &'static str,
+    /// The package with the defects, and others whose tests see them.
+    packages: &'static [&'static str],
     groups: &'static [Group],
 }
 
@@ -54,28 +55,16 @@ const SUBJECTS: [Subject; 2] = [
         title: "Defects put into the checker",
         order: 14,
         text: CHECKER,
-        package: "twill-check",
+        packages: &["twill-check"],
         groups: &[
             Group {
                 name: "certificate",
                 files: &["src/certificate.rs", "src/certificate/*.rs"],
                 tests: &["lib", "certificates"],
             },
-            Group {
-                name: "dataflow",
-                files: &["src/dataflow.rs"],
-                tests: &["lib", "dataflow"],
-            },
-            Group {
-                name: "protocol",
-                files: &["src/protocol/*.rs"],
-                tests: &["lib", "protocol"],
-            },
-            Group {
-                name: "replay",
-                files: &["src/*.rs"],
-                tests: &["lib", "replay", "multipliers"],
-            },
+            Group { name: "dataflow", files: &["src/dataflow.rs"], tests: &["lib", "dataflow"] },
+            Group { name: "protocol", files: &["src/protocol/*.rs"], tests: &["lib", "protocol"] },
+            Group { name: "replay", files: &["src/*.rs"], tests: &["lib", "replay", "multipliers"] },
         ],
     },
     Subject {
@@ -83,11 +72,11 @@ const SUBJECTS: [Subject; 2] = [
         title: "Defects put into the engine's constraints",
         order: 14,
         text: CONSTRAINTS,
-        package: "twill-exact",
+        packages: &["twill-exact", "twill-fuzz"],
         groups: &[Group {
             name: "constraints",
             files: &["src/constraints/*.rs"],
-            tests: &["lib", "search", "modulo", "alternatives", "explain"],
+            tests: &["lib", "search", "modulo", "alternatives", "explain", "engine"],
         }],
     },
 ];
@@ -114,7 +103,7 @@ fn put_into(arguments: &Arguments, subject: &Subject) -> Result<(), String> {
     let folder = root.join("target").join("mutants").join(subject.name);
     let outcomes = Outcomes::open(&folder, arguments.fresh)?;
     let built = built(&root, &folder, subject, arguments.built)?;
-    let package = folder.join("tree").join("crates").join(subject.package);
+    let package = folder.join("tree").join("crates").join(subject.packages[0]);
     let (mut lists, mut failed) = (Lists { unviable: built.unviable.clone(), ..Lists::default() }, Ok(()));
     for group in groups {
         for variant in &built.variants {
@@ -169,8 +158,8 @@ fn built(root: &Path, folder: &Path, subject: &Subject, earlier: bool) -> Result
         return serde_json::from_str(&text).map_err(|e| failed(&e));
     }
     let files: Vec<&str> = subject.groups.iter().flat_map(|group| group.files).copied().collect();
-    let mutants = listed::list(root, subject.package, &files)?;
-    let built = programs::build(root, folder, subject.package, &mutants)?;
+    let mutants = listed::list(root, subject.packages[0], &files)?;
+    let built = programs::build(root, folder, subject.packages, &mutants)?;
     std::fs::write(&plan, serde_json::to_string_pretty(&built).map_err(|e| failed(&e))?).map_err(|e| failed(&e))?;
     Ok(built)
 }
@@ -312,7 +301,7 @@ fn unplaced(name: &str) -> String {
 const CHECKER: &str = "[cargo-mutants](https://mutants.rs) changes the checker in one place at a time: another operator, a condition that always or never holds, a function that does nothing. The tests of `twill-check` alone have to notice, \
      without the engine: what they know of its proofs is in files ([`tests/certificates`](../../crates/twill-check/tests/certificates/main.rs)). What does not compile does not count; what never ends is noticed.";
 
-const CONSTRAINTS: &str = "The same with [`twill-exact/src/constraints`](../../crates/twill-exact/src/constraints/mod.rs), which tells the solver what a schedule must satisfy, and the tests of `twill-exact`, which put every schedule and every proof to the checker.";
+const CONSTRAINTS: &str = "The same with [`twill-exact/src/constraints`](../../crates/twill-exact/src/constraints/mod.rs), which tells the solver what a schedule must satisfy, and the tests of `twill-exact`, which put every schedule and every proof to the checker, with those of `twill-fuzz` that compare the engine with brute force. Where nothing is explained, it is not known yet whether the defect changes anything: many clauses only make a search shorter.";
 
 #[cfg(test)]
 mod tests {

@@ -19,15 +19,16 @@ pub struct Built {
 /// Programs, and the defects that they can have.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Variant {
-    /// Name of a test's target, `lib` for the unit tests, and the program.
+    /// Name of a test's target, `lib` for unit tests, and the program.
     pub programs: Vec<(String, PathBuf)>,
     /// Numbers and names; a program without a number in its environment has none, or its only one.
     pub mutants: Vec<(u32, String)>,
 }
 
-/// Builds the tests with these defects. `folder` keeps the copy of the checkout and the programs.
-pub fn build(root: &Path, folder: &Path, package: &str, mutants: &[Mutant]) -> Result<Built, String> {
+/// Builds the tests of these packages with these defects, which are in the first. `folder` keeps the copy of the checkout and the programs.
+pub fn build(root: &Path, folder: &Path, packages: &[&str], mutants: &[Mutant]) -> Result<Built, String> {
     let tree = folder.join("tree");
+    let package = packages.first().copied().unwrap_or_default();
     copy(root, &tree)?;
     let library = tree.join("crates").join(package).join("src/lib.rs");
     let text = read(&library)? + NUMBER;
@@ -38,7 +39,7 @@ pub fn build(root: &Path, folder: &Path, package: &str, mutants: &[Mutant]) -> R
     // Defects that do not compile are left out, until the rest does.
     let (programs, with) = loop {
         let with = all(root, &tree, &numbered, &unviable)?;
-        match tests(folder, &tree, package)? {
+        match tests(folder, &tree, packages)? {
             Compiled::Programs(programs) => break (programs, with),
             Compiled::Errors(errors) => {
                 let wrong: BTreeSet<u32> = errors.iter().filter_map(|error| with.at(error)).collect();
@@ -61,7 +62,7 @@ pub fn build(root: &Path, folder: &Path, package: &str, mutants: &[Mutant]) -> R
         let original = read(&root.join(&mutant.file))?;
         all(root, &tree, &numbered, &(1..=mutants.len() as u32).collect())?;
         write(&tree.join(&mutant.file), &schemata::with_one(&original, mutant))?;
-        match tests(folder, &tree, package)? {
+        match tests(folder, &tree, packages)? {
             Compiled::Programs(programs) => {
                 let programs = kept(root, folder, number, programs)?;
                 built.variants.push(Variant { programs, mutants: vec![(number, name(number))] });
@@ -120,10 +121,12 @@ enum Compiled {
     Errors(Vec<Error>),
 }
 
-/// Builds the tests of a package.
-fn tests(folder: &Path, tree: &Path, package: &str) -> Result<Compiled, String> {
+/// Builds the tests of packages.
+fn tests(folder: &Path, tree: &Path, packages: &[&str]) -> Result<Compiled, String> {
     let output = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()))
-        .args(["test", "--no-run", "--locked", "--lib", "--tests", "--message-format=json", "--package", package])
+        .args(["test", "--no-run", "--locked", "--lib", "--tests", "--message-format=json"])
+        .args(packages.iter().map(|package| format!("--package={package}")))
+        .args(packages.iter().map(|package| format!("--config=profile.dev.package.{package}.opt-level=2")))
         // Arms of one function are much alike, and nobody reads them.
         .env("RUSTFLAGS", "--cap-lints=allow")
         .env("CARGO_TARGET_DIR", folder.join("target"))
@@ -138,8 +141,11 @@ fn tests(folder: &Path, tree: &Path, package: &str) -> Result<Compiled, String> 
         let program = |message: &Value| {
             let path = PathBuf::from(message.get("executable")?.as_str()?);
             let target = message.get("target")?;
-            let test = target["kind"][0] == "test";
-            Some((if test { target["name"].as_str()?.to_owned() } else { "lib".into() }, path))
+            // Unit tests are those of the package with the defects.
+            let unit = target["kind"][0] != "test";
+            let own = target["src_path"].as_str()?.contains(&format!("/crates/{}/", packages.first()?));
+            let name = if unit { "lib" } else { target["name"].as_str()? };
+            (own || !unit).then(|| (name.to_owned(), path))
         };
         return Ok(Compiled::Programs(messages.iter().filter_map(program).collect()));
     }

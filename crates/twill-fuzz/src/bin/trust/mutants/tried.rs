@@ -2,7 +2,7 @@
 
 use super::programs::Variant;
 use super::schemata::VARIABLE;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -25,7 +25,7 @@ const LEAST: Duration = Duration::from_secs(20);
 const LONGER: u32 = 5;
 
 /// Kilobytes of memory: what takes more has noticed.
-const MEMORY: u64 = 6 << 20;
+const MEMORY: u64 = 16 << 20;
 
 /// Puts defects to tests; `note` has each outcome as it comes.
 ///
@@ -47,7 +47,7 @@ pub fn each(
         variant.programs.iter().filter(|(name, _)| tests.contains(&name.as_str())).map(|(_, path)| path).collect();
     let named: Vec<PathBuf> = programs.into_iter().map(|path| root.join(path)).collect();
     // How long they take without a defect; the quickest come first. A variant of one defect always has it.
-    let mut limits: BTreeMap<Duration, &Path> = BTreeMap::new();
+    let mut limits: Vec<(Duration, &Path)> = Vec::new();
     for path in &named {
         let start = Instant::now();
         let only = variant.mutants.len() == 1;
@@ -55,10 +55,12 @@ pub fn each(
         if !passes(path, package, 0, long)? && !only {
             return Err(format!("{} fails without a defect", path.display()));
         }
-        limits.insert(if only { LEAST * LONGER } else { start.elapsed() }, path);
+        limits.push((if only { LEAST } else { start.elapsed() }, path));
     }
+    limits.sort_unstable();
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let (left, done, all) = (Mutex::new(mutants), AtomicUsize::new(0), variant.mutants.len());
+    let (all, done) = (mutants.len(), AtomicUsize::new(0));
+    let left = Mutex::new(mutants);
     let next = || left.lock().ok()?.pop_front();
     let work = || {
         while let Some((number, name)) = next() {
@@ -91,10 +93,13 @@ fn passes(path: &Path, package: &Path, defect: u32, long: Duration) -> Result<bo
         .arg(path)
         .env(VARIABLE, defect.to_string())
         // Functions with many arms have large frames.
-        .env("RUST_MIN_STACK", (256 << 20).to_string())
+        .env("RUST_MIN_STACK", (64 << 20).to_string())
         .env("RUST_BACKTRACE", "0")
-        // Tests that keep what they saw write nothing.
+        // Snapshots are not written, and found without asking cargo.
         .env("INSTA_UPDATE", "no")
+        .env("INSTA_WORKSPACE_ROOT", package.join("../.."))
+        // Tests that have random inputs take many.
+        .env("TWILL_LONG", "1")
         .current_dir(package)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
