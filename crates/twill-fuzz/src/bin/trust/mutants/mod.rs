@@ -104,8 +104,8 @@ fn put_into(arguments: &Arguments, subject: &Subject) -> Result<(), String> {
     let outcomes = Outcomes::open(&folder, arguments.fresh)?;
     let built = built(&root, &folder, subject, arguments.built)?;
     let package = folder.join("tree").join("crates").join(subject.packages[0]);
-    let (mut lists, mut failed) = (Lists { unviable: built.unviable.clone(), ..Lists::default() }, Ok(()));
-    for group in groups {
+    let (mut lists, mut failed) = (Lists::default(), Ok(()));
+    for group in &groups {
         for variant in &built.variants {
             let wanted = |name: &str| subject.group(name) == Some(group.name) && !outcomes.noticed(name);
             let note = |name: &str, outcome| outcomes.add(name, outcome);
@@ -120,6 +120,10 @@ fn put_into(arguments: &Arguments, subject: &Subject) -> Result<(), String> {
             None => {}
         }
     }
+    // Files of other groups keep their rows, unless an earlier run tried them.
+    let chosen = |name: &str| groups.iter().any(|group| subject.group(name) == Some(group.name));
+    let tried = |name: &str| lists.names().any(|other| file(other) == file(name));
+    lists.unviable = built.unviable.iter().filter(|name| chosen(name) || tried(name)).cloned().collect();
     let left: Vec<&String> = lists.missed.iter().filter(|name| explanation(&explained, name).is_none()).collect();
     for name in &left {
         eprintln!("trust: not noticed, and not explained: {name}");

@@ -173,6 +173,8 @@ fn kept(
     std::fs::create_dir_all(&into).map_err(|e| format!("{}: {e}", into.display()))?;
     let keep = |(name, path): (String, PathBuf)| {
         let to = into.join(&name);
+        // A program that still runs cannot be written over.
+        let _ = std::fs::remove_file(&to);
         std::fs::copy(&path, &to).map_err(|e| format!("{}: {e}", path.display()))?;
         Ok((name, to.strip_prefix(root).map_or(to.clone(), Path::to_path_buf)))
     };

@@ -88,8 +88,10 @@ pub fn each(
 
 /// Whether all tests of a program pass within a time; at the first that fails it is ended.
 fn passes(path: &Path, package: &Path, defect: u32, long: Duration) -> Result<bool, String> {
+    // What never ends must end where this command was killed, too; a test may have a few threads of its own.
+    let processor = 4 * long.as_secs();
     let mut child = Command::new("sh")
-        .args(["-c", &format!("ulimit -v {MEMORY}; exec \"$0\" --test-threads=1")])
+        .args(["-c", &format!("ulimit -v {MEMORY}; ulimit -t {processor}; exec \"$0\" --test-threads=1")])
         .arg(path)
         .env(VARIABLE, defect.to_string())
         // Functions with many arms have large frames.
