@@ -164,8 +164,7 @@ fn values_that_live_for_ages_take_no_more_memory_than_others() {
     assert_eq!(schedule.interval, Cycles(long / 31 + 1));
 }
 
-/// A value of a million iterations ago is read on another unit, where registers suffice: as many stages are needed, and they are
-/// not asked for one by one.
+/// A value of a million iterations ago takes a million stages, which are not asked for one by one.
 #[test]
 fn a_million_stages_are_found_by_bisection() {
     let problem = read(include_str!("data/million_stages.json"));

@@ -25,7 +25,8 @@ pub struct Variant {
     pub mutants: Vec<(u32, String)>,
 }
 
-/// Builds the tests of these packages with these defects, which are in the first. `folder` keeps the copy of the checkout and the programs.
+/// Builds the tests of these packages with these defects, which are in the first. `folder` keeps the copy of the checkout and
+/// the programs.
 pub fn build(root: &Path, folder: &Path, packages: &[&str], mutants: &[Mutant]) -> Result<Built, String> {
     let tree = folder.join("tree");
     let package = packages.first().copied().unwrap_or_default();
