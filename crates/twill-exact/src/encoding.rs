@@ -363,11 +363,14 @@ impl<'p> Encoding<'p> {
         }
     }
 
-    /// Returns whether clauses need not be added any more after this many of a kind. Where an interval is short
+    /// Returns whether clauses need not be added any more, after this many of a kind. Where an interval is short
     /// compared with occupancies, lives or issue times there are very many wraps, copies and slots: beyond a few they
     /// are work, each as much as there are already, for its bound takes its place among theirs.
     pub(crate) fn is_spent_on(&mut self, count: i64) -> bool {
-        count > FEW_WRAPS && self.engine.is_spent(saturate::<u64>(count / FEW_WRAPS))
+        match count > FEW_WRAPS {
+            true => self.engine.is_spent(saturate::<u64>(count / FEW_WRAPS)),
+            false => self.engine.is_cut_off(),
+        }
     }
 
     /// Groups that are interchangeable and counted.

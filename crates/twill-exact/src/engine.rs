@@ -187,6 +187,30 @@ impl Engine {
         }
     }
 
+    /// A literal that holds if any of these does. Proofs may speak of one with a name.
+    pub(crate) fn any(&mut self, mut literals: Vec<Lit>, name: Option<Atom>) -> Lit {
+        literals.sort_unstable();
+        literals.dedup();
+        literals.retain(|&l| l != !self.truth);
+        if literals.contains(&self.truth) {
+            return self.truth;
+        }
+        match (literals.as_slice(), name) {
+            ([], _) => !self.truth,
+            ([one], None) => *one,
+            (_, name) => {
+                let any = match name {
+                    Some(name) => self.fresh(|| name),
+                    None => self.unnamed(),
+                };
+                for literal in literals {
+                    self.clause([!literal, any], Log::definition(any));
+                }
+                any
+            }
+        }
+    }
+
     /// Requires `Σ weight · literal ≤ limit` if all of `conditions` hold, for a reason.
     pub(crate) fn at_most(&mut self, conditions: &[Lit], terms: Vec<(Lit, u64)>, limit: u64, reason: Reason) {
         let mut merged: BTreeMap<Lit, u64> = BTreeMap::new();

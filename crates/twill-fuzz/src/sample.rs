@@ -3,9 +3,9 @@
 use crate::tape::Tape;
 use std::collections::BTreeSet;
 use twill_graph::{
-    Bytes, Columns, ComputePool, ConcurrencyWindow, Cycles, Dependence, Execution, FixedGroup, LoopGraph, ModelOptions,
-    OpId, Operation, Problem, RegisterFile, Reservation, Reserved, Resources, Storage, Traffic, Unit, WarpAssignment,
-    Words,
+    Bytes, Columns, ComputePool, ConcurrencyWindow, Cycles, Dependence, Execution, FixedGroup, Liveness, LoopGraph,
+    ModelOptions, OpId, Operation, Problem, RegisterFile, Reservation, Reserved, Resources, Storage, Traffic, Unit,
+    WarpAssignment, Words,
 };
 
 /// Units of the random machines.
@@ -98,7 +98,7 @@ fn operation(tape: &mut Tape, index: usize, shape: Shape) -> Operation {
     let storage = match (tape.below(8), streaming) {
         (0, _) => Storage::None,
         (6, false) => Storage::Tensor(Columns(1 + tape.below(3))),
-        (7, _) | (_, true) => Storage::Shared(Bytes([64, 128, 192][tape.index(3)])),
+        (7, _) | (_, true) => Storage::Shared(Bytes([64, 128, 192, 64, 128, 0][tape.index(6)])),
         _ => Storage::Registers(Words(words - if tape.one_in(8) { 8 } else { 0 })),
     };
     let narrow = variable_latency || shape.warps == 1 || (asynchronous && shape.issue) || tape.one_in(8);
@@ -135,7 +135,7 @@ fn graph(tape: &mut Tape, shape: Shape) -> Option<LoopGraph> {
         let (a, b) = (tape.index(shape.count), tape.index(shape.count));
         let back = a == b || tape.one_in(4);
         let (from, to) = if back { (a.max(b), a.min(b)) } else { (a.min(b), a.max(b)) };
-        let distance = if back { 1 + u32::from(tape.one_in(4)) } else { u32::from(tape.one_in(10)) };
+        let distance = if back { 1 + u32::from(tape.one_in(4)) } else { u32::from(tape.one_in(6)) };
         let (producer, consumer) = (&operations[from], &operations[to]);
         let carries_value = producer.storage != Storage::None && !consumer.streaming && !tape.one_in(5);
         let delay = if tape.one_in(3) { tape.between(0, producer.latency.0) } else { producer.latency.0 };
@@ -158,7 +158,13 @@ fn graph(tape: &mut Tape, shape: Shape) -> Option<LoopGraph> {
     LoopGraph::new("random", operations, dependences, reserved).ok()
 }
 
-/// The model variants that brute force knows; those of the paper's liveness and stages are for comparison only.
+/// The same problem with the liveness of the paper, which is for comparison only.
+pub(crate) fn with_the_papers_liveness(problem: &Problem) -> Option<Problem> {
+    let options = ModelOptions { liveness: Liveness::Paper, ..*problem.options() };
+    Problem::new(problem.graph().clone(), problem.resources().clone(), options).ok()
+}
+
+/// The model variants that brute force knows, but for the liveness.
 fn options(tape: &mut Tape) -> ModelOptions {
     ModelOptions {
         exclusive_issue: !tape.one_in(6),

@@ -3,7 +3,7 @@
 //! The sum can only rise where something starts, so it is enough to look there. Where a candidate
 //! breaks it, the sum over all copies at that event becomes a constraint of the solver.
 
-use crate::encoding::storage::{AnchoredTime, Item, Pool, When};
+use crate::encoding::storage::{AnchoredTime, Item, Pool, Sum, When};
 use crate::encoding::{Anchor, Candidate, Encoding, Stages};
 use crate::proof_log::Log;
 use batsat::Lit;
@@ -49,7 +49,8 @@ impl Default for Pool {
 
 impl Pool {
     pub(crate) fn new(room: Room, items: Vec<Item>, capacity: u64) -> Pool {
-        Pool { room, items, capacity, alive: HashMap::new(), depth: HashMap::new(), terms: HashMap::new(), most: 0 }
+        let items = items.into_iter().filter(|item| item.weight > 0).collect();
+        Pool { room, items, capacity, alive: HashMap::new(), depth: HashMap::new(), sums: HashMap::new(), most: 0 }
     }
 
     /// Why the sum at an event holds.
@@ -62,9 +63,8 @@ impl Pool {
         Reason::OverfullRegisters { event: self.items[event].name, limit }
     }
 
-    fn end(item: &Item, candidate: &Candidate) -> i64 {
-        let ends = item.ends.iter().filter(|(_, when)| when.holds(candidate)).map(|(p, _)| p.at(candidate));
-        ends.max().unwrap_or(i64::MIN)
+    fn end(item: &Item, candidate: &Candidate) -> Option<i64> {
+        item.ends.iter().filter(|(_, when)| when.holds(candidate)).map(|(p, _)| p.at(candidate)).max()
     }
 
     /// Items that exist in a candidate: index, start and end.
@@ -72,28 +72,19 @@ impl Pool {
         self.items
             .iter()
             .enumerate()
-            .filter(|(_, item)| item.weight > 0 && chosen(item.owner) && item.when.holds(candidate))
-            .map(|(i, item)| (i, item.start.at(candidate), Self::end(item, candidate)))
+            .filter(|(_, item)| chosen(item.owner) && item.when.holds(candidate))
+            .filter_map(|(i, item)| Some((i, item.start.at(candidate), Self::end(item, candidate)?)))
             .filter(|(_, start, end)| start < end)
             .collect()
     }
 
     /// Items alive at a time, with how many copies of each.
     fn alive_at(&self, present: &[(usize, i64, i64)], time: i64, interval: i64) -> Vec<(usize, i64)> {
-        let mut alive = Vec::new();
-        for &(i, start, end) in present {
-            if !self.items[i].repeats {
-                if start <= time && time < end {
-                    alive.push((i, 1));
-                }
-                continue;
-            }
-            let copies = (time - start).div_euclid(interval) - (time - end).div_euclid(interval);
-            if copies > 0 {
-                alive.push((i, copies));
-            }
-        }
-        alive
+        let copies = |&(i, start, end): &(usize, i64, i64)| match self.items[i].repeats {
+            true => (i, (time - start).div_euclid(interval) - (time - end).div_euclid(interval)),
+            false => (i, i64::from((start..end).contains(&time))),
+        };
+        present.iter().map(copies).collect()
     }
 
     fn weight(&self, members: &[(usize, i64)]) -> u64 {
@@ -118,11 +109,7 @@ impl Pool {
         capacity: u64,
         base: u64,
     ) -> Vec<usize> {
-        if capacity > self.most {
-            self.most = capacity;
-            // They speak of too few copies.
-            self.terms.clear();
-        }
+        self.most = self.most.max(capacity);
         let present = self.present(candidate, &chosen);
         let interval = e.question.interval;
         let mut events = Vec::new();
@@ -149,7 +136,8 @@ impl Pool {
     /// `together`, and on the same group.
     pub(crate) fn terms(&mut self, e: &mut Encoding, event: usize, together: bool) -> Vec<(Lit, u64)> {
         let depth = self.depth.get(&event).copied().unwrap_or(1);
-        if let Some(known) = self.terms.get(&(event, together, depth)) {
+        let sum = Sum { event, together, depth, most: self.most };
+        if let Some(known) = self.sums.get(&sum) {
             return known.clone();
         }
         let never = e.engine.constant(false);
@@ -159,7 +147,7 @@ impl Pool {
             let (item, weight) = (self.items[i].owner, self.items[i].weight);
             let exists = self.items[i].when.literal(e);
             let here = if together { e.same_group(owner, item) } else { e.engine.truth() };
-            if weight == 0 || here == never || exists == never {
+            if here == never || exists == never {
                 continue;
             }
             for alive in self.copies(e, i, event, depth) {
@@ -173,7 +161,7 @@ impl Pool {
                 }
             }
         }
-        self.terms.insert((event, together, depth), terms.clone());
+        self.sums.insert(sum, terms.clone());
         terms
     }
 
@@ -183,7 +171,7 @@ impl Pool {
         if e.question.stages == Stages::Any {
             let mut alive = Vec::new();
             for copies in 1..=depth {
-                if e.is_spent_on(copies) || e.engine.is_cut_off() {
+                if e.is_spent_on(copies) {
                     break;
                 }
                 alive.push(vec![self.copies_alive(e, i, copies, event)]);
@@ -198,13 +186,13 @@ impl Pool {
         let newest = if repeats { (latest + at.offset - start.offset).div_euclid(interval) } else { 0 };
         // Copies that have surely started die in their order: where an older one lives, all younger ones do, and more of
         // them than are too many by themselves need not be told apart.
-        let enough = self.most / self.items[i].weight.max(1) + 1;
+        let enough = self.most / self.items[i].weight + 1;
         let mut certain = 0;
         let mut copies = Vec::new();
         let mut k = newest;
         loop {
             let alive = self.alive(e, i, k, event);
-            if alive == never || e.is_spent_on(newest - k) || e.engine.is_cut_off() {
+            if alive == never || e.is_spent_on(newest - k) {
                 break;
             }
             let shift = start.offset + k * interval - at.offset;
@@ -268,27 +256,14 @@ impl Pool {
         let at = self.items[event].start;
         let shift = k * e.question.interval;
         let mut ends = Vec::new();
-        for (end, when) in &item.ends {
+        for &(end, when) in &item.ends {
             // end + shift > event, that is end.anchor − event.anchor ≥ event.offset − end.offset − shift + 1
             let later = e.at_least(at.anchor, end.anchor, at.offset - end.offset - shift + 1);
-            ends.push((later, when.literal(e)));
+            let there = when.literal(e);
+            ends.push(e.engine.all(vec![later, there]));
         }
-        let truth = e.engine.truth();
-        let never = !truth;
-        ends.retain(|(later, when)| *later != never && *when != never);
-        let literal = match ends.as_slice() {
-            [] => never,
-            _ if ends.contains(&(truth, truth)) => truth,
-            [(later, when)] if *when == truth => *later,
-            _ => {
-                let alive = e.engine.unnamed();
-                for (later, when) in ends {
-                    e.engine.unlogged([!later, !when, alive]);
-                }
-                alive
-            }
-        };
-        self.alive.insert((i, k, event), literal);
-        literal
+        let alive = e.engine.any(ends, None);
+        self.alive.insert((i, k, event), alive);
+        alive
     }
 }

@@ -32,7 +32,7 @@ pub(super) struct Read {
 /// The storage that `v` takes from its issue to the last of the reads, as the liveness option counts it; nothing
 /// without reads.
 pub(super) fn kept(e: &Encoding, name: Name, v: OpId, weight: u64, reads: &[Read]) -> Vec<Item> {
-    if reads.is_empty() || weight == 0 {
+    if reads.is_empty() {
         return Vec::new();
     }
     let interval = e.question.interval;

@@ -4,7 +4,6 @@
 use super::registers::{Read, kept, values};
 use crate::encoding::storage::{Pool, RingLoad, When};
 use crate::encoding::{Anchor, Candidate, Encoding, FEW_WRAPS, Stages};
-use crate::proof_log::Log;
 use batsat::Lit;
 use std::collections::HashMap;
 use twill_graph::proof::{Atom, Item as Name, Pool as Room, Reason};
@@ -99,7 +98,7 @@ fn ring_terms(e: &mut Encoding, rings: &mut [RingLoad], candidate: &Candidate, r
         let most = saturate::<i64>(room / ring.bytes).saturating_add(2);
         let depth = ring_depth(e.problem, ring.load, &candidate.times, e.question.interval);
         for slots in 2..=most.min(depth.saturating_mul(2).max(FEW_WRAPS)) {
-            if e.is_spent_on(slots) || e.engine.is_cut_off() {
+            if e.is_spent_on(slots) {
                 break;
             }
             let literal = deeper(e, ring, slots);
@@ -134,22 +133,9 @@ fn deeper(e: &mut Encoding, ring: &mut RingLoad, slots: i64) -> Lit {
             });
         }
     }
-    ways.sort_unstable();
-    ways.dedup();
-    let never = e.engine.constant(false);
-    ways.retain(|w| *w != never);
-    let literal = match ways.as_slice() {
-        [] => never,
-        // Proofs, which are made in the unbounded form, treat rings as storage: a single way has a name too.
-        [one] if *one == e.engine.truth() || !matches!(e.question.stages, Stages::Any) => *one,
-        _ => {
-            let deeper = e.engine.fresh(|| Atom::Ring { load: ring.load, slots });
-            for way in ways {
-                e.engine.clause([!way, deeper], Log::definition(deeper));
-            }
-            deeper
-        }
-    };
+    // Proofs are made in the unbounded form, and treat rings as storage.
+    let name = matches!(e.question.stages, Stages::Any).then_some(Atom::Ring { load: ring.load, slots });
+    let literal = e.engine.any(ways, name);
     ring.deeper.insert(slots, literal);
     literal
 }

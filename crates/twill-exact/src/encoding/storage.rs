@@ -46,6 +46,7 @@ pub(crate) struct Item {
     pub(crate) name: Name,
     /// The operation whose group holds it.
     pub(crate) owner: OpId,
+    /// More than nothing.
     pub(crate) weight: u64,
     pub(crate) start: AnchoredTime,
     pub(crate) ends: Vec<(AnchoredTime, When)>,
@@ -64,8 +65,21 @@ pub(crate) struct Pool {
     pub(crate) alive: HashMap<(usize, i64, usize), Lit>,
     /// Copies of one item that the sums of an event speak of (unbounded form).
     pub(crate) depth: HashMap<usize, i64>,
-    pub(crate) terms: HashMap<(usize, bool, i64), Vec<(Lit, u64)>>,
+    pub(crate) sums: HashMap<Sum, Vec<(Lit, u64)>>,
     /// Largest capacity that sums are compared with.
+    pub(crate) most: u64,
+}
+
+/// A sum over what is alive when an item starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Sum {
+    /// The item.
+    pub(crate) event: usize,
+    /// True if it is over the items of one group.
+    pub(crate) together: bool,
+    /// Copies of one item that it speaks of (unbounded form).
+    pub(crate) depth: i64,
+    /// Largest capacity that it may be compared with.
     pub(crate) most: u64,
 }
 
