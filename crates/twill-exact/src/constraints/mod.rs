@@ -55,3 +55,6 @@ pub(crate) fn refine(e: &mut Encoding, candidate: &Candidate) -> bool {
     broken |= handoff::refine(e, candidate);
     broken
 }
+
+#[cfg(test)]
+mod tests;

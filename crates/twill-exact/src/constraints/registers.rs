@@ -255,7 +255,7 @@ pub(crate) fn not_all(e: &mut Encoding, candidate: &Candidate, too_many: &[(Grou
 }
 
 /// The literal for "this group is given at least this many registers a thread".
-fn level(e: &mut Encoding, group: GroupId, registers: u32) -> Lit {
+pub(super) fn level(e: &mut Encoding, group: GroupId, registers: u32) -> Lit {
     if let Some(&known) = e.storage.levels.get(&(group.index(), registers)) {
         return known;
     }
