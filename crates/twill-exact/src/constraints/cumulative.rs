@@ -120,13 +120,13 @@ impl Pool {
             }
             events.push(event);
             if e.question.stages == Stages::Any {
-                // The sums of this event must reach as deep as what is seen, and further each time. Of one item, no more
-                // copies need be told apart than are too many by themselves.
+                // The sums of this event must reach as deep as what is seen. Of one item, no more copies need be told apart
+                // than are too many by themselves.
                 let room = capacity.saturating_sub(base);
                 let enough = |i: usize| saturate::<i64>(room / self.items[i].weight + 1).max(FEW_COPIES);
                 let deepest = members.iter().map(|&(i, copies)| copies.min(enough(i))).max().unwrap_or(1);
                 let depth = self.depth.entry(event).or_insert(1);
-                *depth = (*depth + 1).max(deepest);
+                *depth = (*depth).max(deepest);
             }
         }
         events
@@ -232,9 +232,13 @@ impl Pool {
         let offset = at.offset - item.start.offset;
         let event_name = self.items[event].name;
         let alive = e.engine.fresh(|| Atom::Alive { pool: self.room, item: item.name, copies, event: event_name });
-        let (low, high) = ((offset - interval + 1).div_euclid(interval), (offset + interval - 1).div_euclid(interval));
-        for wraps in low..=high {
+        // Slots are less than an interval apart.
+        let turns = offset.div_euclid(interval);
+        for wraps in turns - 1..=turns + 1 {
             let reached = e.slot_at_least(from, to, wraps * interval - offset);
+            if reached == e.engine.constant(false) {
+                continue;
+            }
             let passed = e.slot_at_least(from, to, (wraps + 1) * interval - offset);
             for &(end, when) in &item.ends {
                 let least = 1 - end.offset + at.offset + (copies - 1 - wraps) * interval;

@@ -263,9 +263,10 @@ pub(super) fn level(e: &mut Encoding, group: GroupId, registers: u32) -> Lit {
     let others: Vec<(u32, Lit)> =
         e.storage.levels.iter().filter(|((g, _), _)| *g == group.index()).map(|((_, other), l)| (*other, *l)).collect();
     for (other, known) in others {
-        let (higher, lower) = if other > registers { (known, literal) } else { (literal, known) };
-        let reason = Reason::RegisterOrder { group, higher: other.max(registers), lower: other.min(registers) };
-        e.engine.clause([!higher, lower], reason);
+        let mut levels = [(registers, literal), (other, known)];
+        levels.sort_unstable();
+        let [(lower, least), (higher, more)] = levels;
+        e.engine.clause([!more, least], Reason::RegisterOrder { group, higher, lower });
     }
     e.storage.levels.insert((group.index(), registers), literal);
     literal

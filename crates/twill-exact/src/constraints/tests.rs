@@ -1,6 +1,6 @@
 //! What random problems do not reach, constraint by constraint.
 
-use super::{assignment, bandwidth, channels, handoff, registers, shared_memory, symmetry, tensor_memory};
+use super::{assignment, bandwidth, channels, exclusive, handoff, registers, shared_memory, symmetry, tensor_memory};
 use crate::compact::compact;
 use crate::encoding::storage::Cap;
 use crate::encoding::{Anchor, Candidate, Encoding, Question, Reply, Stages};
@@ -115,6 +115,28 @@ fn a_schedule_is_put_in_order_by_swapping() {
 }
 
 #[test]
+fn sub_tiles_that_start_together_stay_where_they_are() {
+    let operation =
+        |name: &str, tile: u32| json!({"name": name, "units": [{"unit": "alu", "cycles": 1}], "sub_tile": tile});
+    let operations: Vec<Value> =
+        (0..3).flat_map(|tile| ["a", "b"].map(|name| operation(&format!("{name}{tile}"), tile))).collect();
+    let pairs: Vec<Value> = (0..3).map(|tile| json!({"from": format!("a{tile}"), "to": format!("b{tile}")})).collect();
+    let problem = problem(&json!(operations), &json!(pairs));
+    let places = placements(&[(0, 1), (1, 1), (0, 1), (2, 1), (0, 1), (3, 1)]);
+    assert_eq!(symmetry::in_order(&problem, places.clone()), places);
+}
+
+#[test]
+fn a_synchronous_operation_that_is_longer_than_the_interval_excludes_it() {
+    let operations =
+        json!([{"name": "long", "cycles": 3}, {"name": "other", "execution": "asynchronous", "cycles": 9}]);
+    let (meter, problem) = (meter(), problem(&operations, &json!([])));
+    assert_eq!(exclusive::self_conflict(&problem, 2), Some(OpId::new(0)));
+    assert_eq!(exclusive::self_conflict(&problem, 3), None);
+    assert!(matches!(query::exists(&problem, 2, Families::ALL, &meter), Verdict::Excluded { .. }));
+}
+
+#[test]
 fn the_first_operation_opens_the_first_compute_group() {
     let meter = meter();
     let problem = sub_tiles(ModelOptions::default(), &json!({}));
@@ -197,6 +219,28 @@ fn a_group_that_is_given_many_registers_is_given_fewer_too() {
             assert!(other.iter().all(|b| is_found(&mut e, &[*a, !*b])), "another group has its own");
         }
     }
+}
+
+/// Two values of 16 registers a thread each.
+fn heavy(options: ModelOptions) -> Problem {
+    let value = |name| json!({"name": name, "units": [{"unit": "alu", "cycles": 1}], "result": {"registers": 16 * 32}});
+    let reads = |name| json!({"name": name, "units": [{"unit": "alu", "cycles": 1}]});
+    let operations = json!([value("a"), value("b"), reads("reads a"), reads("reads b")]);
+    problem_with(options, &operations, &json!([{"from": "a", "to": "reads a"}, {"from": "b", "to": "reads b"}]))
+}
+
+#[test]
+fn a_full_register_file_leaves_what_fits() {
+    let (meter, problem) = (meter(), heavy(ModelOptions::default()));
+    let mut e = encoding(&problem, 8, 1, &meter);
+    // Two values at once take 40 registers a thread, which leaves none for a second group.
+    let bad = at(&[0, 0, 4, 4], &[1, 1, 1, 2], 5);
+    assert!(super::refine(&mut e, &bad));
+    let both: Vec<Lit> = [(0, 1), (1, 1), (2, 1), (3, 1)].iter().map(|&(op, group)| e.assigned[op][group]).collect();
+    let excluded: Vec<Lit> = (0..4).flat_map(|op| e.issued_at(OpId::new(op), bad.times[op])).collect();
+    assert!(is_found(&mut e, &both));
+    let groups: Vec<Lit> = [(0, 1), (1, 1), (2, 1), (3, 2)].iter().map(|&(op, group)| e.assigned[op][group]).collect();
+    assert!(!is_found(&mut e, &[excluded, groups].concat()));
 }
 
 #[test]
