@@ -18,6 +18,7 @@ mod natural;
 mod needs;
 mod resolve;
 mod scaled_maxima;
+mod scaled_products;
 mod single_results;
 mod strides;
 mod unroll;
@@ -37,6 +38,7 @@ pub use early_returns::{RETURN_IF, RETURN_UNLESS};
 use grid::Differences;
 pub use if_conversion::NOT_ZERO;
 pub use scaled_maxima::POSITIVE;
+pub use scaled_products::without_scales;
 use twill_graph::showable;
 
 /// A kernel and its innermost loops.
@@ -68,6 +70,7 @@ impl Kernel {
         module.forget("twill.");
         let function = find(&module, name)?;
         let (module, dependent_launch) = dependent_launch::taken_out(module, function);
+        let module = scaled_products::without_scales(module, function);
         let module = early_returns::in_line(module, function);
         let module = unroll::unrolled(module, function);
         let module = if_conversion::if_converted(module, function);

@@ -127,6 +127,10 @@ impl Module {
         self.operations[id.index()].attributes.insert(name.to_owned(), attribute);
     }
 
+    pub(crate) fn take_attribute(&mut self, id: OperationId, name: &str) {
+        self.operations[id.index()].attributes.remove(name);
+    }
+
     /// Takes away all attributes whose names begin so, also those of arguments.
     pub(crate) fn forget(&mut self, prefix: &str) {
         for operation in &mut self.operations {

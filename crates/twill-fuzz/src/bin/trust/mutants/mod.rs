@@ -4,18 +4,18 @@
 //! What an earlier run noticed is not tried again, as long as its line has not moved.
 
 mod listed;
+mod outcomes;
 mod programs;
 mod schemata;
 mod tried;
 
 use crate::Arguments;
 use crate::section::{Section, Table};
+use outcomes::Outcomes;
 use programs::Built;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::Path;
-use std::sync::Mutex;
 use tried::Outcome;
 
 const COLUMNS: [&str; 6] = ["file", "defects", "noticed", "noticed, %", "not noticed", "no code"];
@@ -89,8 +89,7 @@ pub fn run(arguments: &Arguments) -> Result<(), String> {
 }
 
 fn put_into(arguments: &Arguments, subject: &Subject) -> Result<(), String> {
-    let before = Section::read(&arguments.root, subject.name)?;
-    let explained = before.tables.get(1).cloned().unwrap_or_default();
+    let mut before = Section::read(&arguments.root, subject.name)?;
     let groups: Vec<&Group> = subject
         .groups
         .iter()
@@ -104,6 +103,15 @@ fn put_into(arguments: &Arguments, subject: &Subject) -> Result<(), String> {
     let outcomes = Outcomes::open(&folder, arguments.fresh)?;
     let built = built(&root, &folder, subject, arguments.built)?;
     let package = folder.join("tree").join("crates").join(subject.packages[0]);
+    // What earlier runs wrote of files that are no more goes.
+    let every = || built.variants.iter().flat_map(|variant| &variant.mutants).map(|(_, name)| file(name));
+    let is_of = |row: &[Value], name: &str| {
+        row.first().and_then(Value::as_str).is_some_and(|cell| cell == name || cell.starts_with(&format!("`{name}`:")))
+    };
+    for table in &mut before.tables {
+        table.rows.retain(|row| every().any(|name| is_of(row, name)));
+    }
+    let explained = before.tables.get(1).cloned().unwrap_or_default();
     let (mut lists, mut failed) = (Lists::default(), Ok(()));
     for group in &groups {
         for variant in &built.variants {
@@ -166,57 +174,6 @@ fn built(root: &Path, folder: &Path, subject: &Subject, earlier: bool) -> Result
     let built = programs::build(root, folder, subject.packages, &mutants)?;
     std::fs::write(&plan, serde_json::to_string_pretty(&built).map_err(|e| failed(&e))?).map_err(|e| failed(&e))?;
     Ok(built)
-}
-
-/// What tests said of defects, in this run and in earlier ones: a line each, written as it comes.
-struct Outcomes {
-    file: Mutex<std::fs::File>,
-    known: Mutex<BTreeMap<String, Outcome>>,
-}
-
-impl Outcomes {
-    fn open(folder: &Path, fresh: bool) -> Result<Outcomes, String> {
-        let path = folder.join("outcomes.txt");
-        let failed = |e: std::io::Error| format!("{}: {e}", path.display());
-        std::fs::create_dir_all(folder).map_err(failed)?;
-        if fresh {
-            let _ = std::fs::remove_file(&path);
-        }
-        let file = std::fs::File::options().create(true).append(true).open(&path).map_err(failed)?;
-        let text = std::fs::read_to_string(&path).map_err(failed)?;
-        Ok(Outcomes { file: Mutex::new(file), known: Mutex::new(text.lines().filter_map(Outcome::read).collect()) })
-    }
-
-    fn of(&self, name: &str) -> Option<Outcome> {
-        self.known.lock().ok()?.get(name).copied()
-    }
-
-    /// Whether an earlier run saw it noticed. What was not is tried again: tests may be new.
-    fn noticed(&self, name: &str) -> bool {
-        self.of(name) == Some(Outcome::Noticed)
-    }
-
-    fn add(&self, name: &str, outcome: Outcome) -> Result<(), String> {
-        let poisoned = |_| "a thread failed".to_owned();
-        let mut file = self.file.lock().map_err(|_| poisoned(()))?;
-        file.write_all(outcome.line(name).as_bytes()).map_err(|e| format!("outcomes.txt: {e}"))?;
-        self.known.lock().map_err(|_| poisoned(()))?.insert(name.to_owned(), outcome);
-        Ok(())
-    }
-}
-
-impl Outcome {
-    fn line(self, name: &str) -> String {
-        format!("{} {name}\n", if self == Outcome::Noticed { "noticed" } else { "missed" })
-    }
-
-    fn read(line: &str) -> Option<(String, Outcome)> {
-        match line.split_once(' ')? {
-            ("noticed", name) => Some((name.to_owned(), Outcome::Noticed)),
-            ("missed", name) => Some((name.to_owned(), Outcome::Missed)),
-            _ => None,
-        }
-    }
 }
 
 /// Names of defects, by what became of them.
@@ -350,17 +307,5 @@ mod tests {
         assert_eq!(files.map(of), groups.map(Some));
         assert_eq!(of("other/rings.rs"), None);
         assert_eq!(constraints.group("crates/twill-exact/src/constraints/mod.rs:1:1: delete !"), Some("constraints"));
-    }
-
-    #[test]
-    fn what_an_earlier_run_noticed_is_known_and_the_last_word_counts() {
-        let folder = tempfile::tempdir().unwrap();
-        let outcomes = Outcomes::open(folder.path(), false).unwrap();
-        outcomes.add(NAMES[0], Outcome::Missed).unwrap();
-        outcomes.add(NAMES[1], Outcome::Missed).unwrap();
-        outcomes.add(NAMES[0], Outcome::Noticed).unwrap();
-        let again = Outcomes::open(folder.path(), false).unwrap();
-        assert_eq!(NAMES.map(|name| again.of(name)), [Some(Outcome::Noticed), Some(Outcome::Missed)]);
-        assert!(Outcomes::open(folder.path(), true).unwrap().of(NAMES[0]).is_none());
     }
 }
