@@ -31,6 +31,17 @@ def variants(variant, tile):
             },
         )
 
+    def microscaled(name, element, form):
+        return kernel(
+            name,
+            "gemm_microscaled",
+            "gemm_microscaled",
+            {"a_ptr": "*fp8e4nv", "b_ptr": f"*{element}", "c_ptr": "*fp32", "a_scale_ptr": "*u8", "b_scale_ptr": "*u8"},
+            dict.fromkeys(("M", "N", "K", "stride_am", "stride_bn", "stride_cm"), True)
+            | dict.fromkeys(("stride_as", "stride_bs"), False),
+            {"B_FORMAT": form, "BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 128},
+        )
+
     import triton.language as tl
 
     return [
@@ -44,6 +55,8 @@ def variants(variant, tile):
             dict.fromkeys(("M", "N", "K", "stride_am", "stride_bn", "stride_cm", "stride_as", "stride_bs"), True),
             {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 128, "GROUP_M": 8},
         ),
+        microscaled("gemm_mxfp8", "fp8e4nv", "e4m3"),
+        microscaled("gemm_mxfp4", "u8", "e2m1"),
         kernel(
             "gemm_w4a16",
             "gemm_w4a16",
