@@ -122,6 +122,8 @@ pub enum Rule {
     Conversion,
     /// Multiplies tiles.
     Dot,
+    /// Becomes conversions, scalings and an MMA of 16-bit floats.
+    ScaledDot,
     /// Reduces a dimension.
     Reduction,
     /// Reads global memory.
@@ -159,6 +161,7 @@ pub fn rule(name: &str) -> Rule {
         "scf.while" | "tt.call" | "tt.print" | "tt.assert" => Rule::Refused,
         "gpu.barrier" => Rule::Hint,
         "tt.dot" => Rule::Dot,
+        "tt.dot_scaled" => Rule::ScaledDot,
         "tt.reduce" => Rule::Reduction,
         _ if views::is_view(name) => Rule::View,
         _ if views::is_constant(name) => Rule::Constant,
