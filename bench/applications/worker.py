@@ -16,6 +16,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from .case import Call, Case, cases
@@ -24,6 +25,8 @@ TRIALS = 150
 """Calls within which it is settled who is faster."""
 TIMED = 30
 """Timed calls of each side; the median counts."""
+WARM = 3
+"""Calls before them."""
 SPIN = 5_000_000
 """Cycles that the GPU is busy while a call is launched, some 3 ms: the CPU's time does not count unless it is longer."""
 
@@ -89,7 +92,7 @@ def timed(case: Case, call: Call, reference: Call | None, peers: dict[str, Call]
         again = call()
         varies = [difference(a, b) for a, b in zip(again, stock)]
         row: dict[str, Any] = {"error_stock": against(reference, stock)}
-        before, wall_before = milliseconds(call), wall_milliseconds(call)
+        wall_before = wall_milliseconds(call)
     worst, errors = [0.0] * len(stock), row["error_stock"]
     for _ in range(TRIALS):
         results = call()
@@ -101,7 +104,7 @@ def timed(case: Case, call: Call, reference: Call | None, peers: dict[str, Call]
     row["differences"] = [float(f"{one:.3g}") for one in worst]
     row["stock_varies"] = [float(f"{one:.3g}") for one in varies]
     row["allowed"] = [checking.allowed([one, *(other for other in stock if other.is_floating_point())]) for one in stock]
-    after, wall_after = milliseconds(call), wall_milliseconds(call)
+    wall_after = wall_milliseconds(call)
     row["kernels"] = [
         {
             "name": one.name,
@@ -120,11 +123,12 @@ def timed(case: Case, call: Call, reference: Call | None, peers: dict[str, Call]
         }
         for one, found in of_mma(activation)
     ]
-    # Clocks drift: stock Triton once more, and the mean of both counts.
+    # Clocks drift: by the CPU's, stock Triton once more, and the mean of both counts.
     with paused(activation):
-        after_all, wall_after_all = milliseconds(call), wall_milliseconds(call)
-    row["stock_ms"], row["twill_ms"] = round((before + after_all) / 2, 4), round(after, 4)
+        wall_after_all = wall_milliseconds(call)
     row["stock_wall_ms"], row["twill_wall_ms"] = round((wall_before + wall_after_all) / 2, 4), round(wall_after, 4)
+    stock_ms, twill_ms = in_turns(lambda: paused(activation), contextlib.nullcontext, call=call)
+    row["stock_ms"], row["twill_ms"] = round(stock_ms, 4), round(twill_ms, 4)
     row["peers"] = {name: peer_times(peer, stock) for name, peer in peers.items()}
     row["tolerance"] = case.tolerance
     return row
@@ -175,21 +179,27 @@ def is_settled(activation: Any) -> bool:
 
 def milliseconds(call: Callable[[], Sequence[Any]]) -> float:
     """The median time of a call on the GPU."""
+    return in_turns(contextlib.nullcontext, call=call)[0]
+
+
+def in_turns(*sides: Callable[[], AbstractContextManager[None]], call: Callable[[], Sequence[Any]]) -> list[float]:
+    """The median time of a call on the GPU, within each of some contexts: they take turns, as clocks drift."""
     import torch
 
-    for _ in range(3):
-        call()
-    times = []
-    for _ in range(TIMED):
-        torch.cuda.synchronize()
-        torch.cuda._sleep(SPIN)
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
-        call()
-        end.record()
-        torch.cuda.synchronize()
-        times.append(start.elapsed_time(end))
-    return statistics.median(times)
+    times: list[list[float]] = [[] for _ in sides]
+    for turn in range(WARM + TIMED):
+        for side, own in zip(sides, times):
+            with side():
+                torch.cuda.synchronize()
+                torch.cuda._sleep(SPIN)
+                start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+                start.record()
+                call()
+                end.record()
+                torch.cuda.synchronize()
+            if turn >= WARM:
+                own.append(start.elapsed_time(end))
+    return [statistics.median(own) for own in times]
 
 
 def wall_milliseconds(call: Callable[[], Sequence[Any]]) -> float:
