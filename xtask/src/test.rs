@@ -272,6 +272,8 @@ fn python(
     // Suites of `--rest` begin the command a thousand times: that of the Rust tests, if it was built, which needs no Python.
     let tested = target(root).join("debug").join("twill");
     let tested = if is_built && tested.exists() { tested.to_str().unwrap_or(twill) } else { twill };
+    let cache = target(root).join("xtask").join("cache");
+    let _ = std::fs::remove_dir_all(&cache);
     for suite in SUITES.iter().filter(|suite| part.has(suite.essential) && (browser || suite.folder != "tests/browser"))
     {
         let mut command = match (suite.pytest, &suite.files) {
@@ -284,6 +286,8 @@ fn python(
             }
         };
         command.env("TWILL_COMMAND", if suite.essential { twill } else { tested });
+        // What somebody's cache has changes no test.
+        command.env("TWILL_CACHE", &cache);
         suites.push(Step::new(suite.name(), command));
     }
     if part.has(true) {

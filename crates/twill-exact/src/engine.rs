@@ -187,28 +187,26 @@ impl Engine {
         }
     }
 
-    /// A literal that holds if any of these does. Proofs may speak of one with a name.
-    pub(crate) fn any(&mut self, mut literals: Vec<Lit>, name: Option<Atom>) -> Lit {
-        literals.sort_unstable();
-        literals.dedup();
-        literals.retain(|&l| l != !self.truth);
-        if literals.contains(&self.truth) {
-            return self.truth;
+    /// A literal that holds if all of any of these do. Proofs may speak of one with a name.
+    pub(crate) fn any<const N: usize>(&mut self, mut ways: Vec<[Lit; N]>, name: Option<Atom>) -> Lit {
+        let (truth, never) = (self.truth, !self.truth);
+        ways.retain(|way| !way.contains(&never));
+        if ways.contains(&[truth; N]) {
+            return truth;
         }
-        match (literals.as_slice(), name) {
-            ([], _) => !self.truth,
-            ([one], None) => *one,
-            (_, name) => {
-                let any = match name {
-                    Some(name) => self.fresh(|| name),
-                    None => self.unnamed(),
-                };
-                for literal in literals {
-                    self.clause([!literal, any], Log::definition(any));
-                }
-                any
-            }
+        match (ways.as_slice(), &name) {
+            ([], _) => return never,
+            ([way], None) if way[1..].iter().all(|l| *l == truth) => return way[0],
+            _ => {}
         }
+        let any = match name {
+            Some(name) => self.fresh(|| name),
+            None => self.unnamed(),
+        };
+        for way in ways {
+            self.clause(way.map(|l| !l).into_iter().chain([any]), Log::definition(any));
+        }
+        any
     }
 
     /// Requires `Σ weight · literal ≤ limit` if all of `conditions` hold, for a reason.

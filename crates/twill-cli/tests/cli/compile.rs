@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 use tempfile::TempDir;
 
 const FILES: [&str; 9] = [
@@ -29,7 +29,7 @@ fn example(name: &str) -> String {
 
 /// Compiles into the folder `kernel` of this one.
 fn compile(place: &TempDir, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_twill"))
+    crate::common::command()
         .args(["compile", "--machine", "h200", "-o", "kernel"])
         .args(arguments)
         .current_dir(place.path())

@@ -4,10 +4,10 @@
 
 use crate::common::{root, stderr, stdout};
 use serde_json::Value;
-use std::process::{Command, Output};
+use std::process::Output;
 
 fn coverage(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_twill"))
+    crate::common::command()
         .current_dir(root())
         .args(["coverage", "--machine", "h200", "--no-cache"])
         .args(arguments)

@@ -3,7 +3,6 @@
 use crate::common::{root, stderr, stdout, twill};
 use serde_json::Value;
 use std::fs;
-use std::process::Command;
 
 const MINE: &str = "name = \"mine\"
 extends = \"h100\"
@@ -66,7 +65,7 @@ fn what_python_does_says_so_where_it_is_not_there() {
         (vec!["machine", "calibrate", "--machine", "h200", "--help"], "for CUDA's driver and NVRTC"),
         (vec!["sweep", "--help"], "for Triton's front end"),
     ] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_twill"));
+        let mut command = crate::common::command();
         let output = command.args(&words).env("TWILL_PYTHON", "/nowhere/python").current_dir(root()).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{words:?}");
         let said = stderr(&output);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use tempfile::TempDir;
 
 /// An interpreter that has the package, and does this for a module; `$*` are its words.
@@ -17,7 +17,7 @@ fn interpreter(folder: &TempDir, does: &str) -> PathBuf {
 }
 
 fn twill_with(python: &Path, words: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_twill"));
+    let mut command = crate::common::command();
     command.args(words).env("TWILL_PYTHON", python).current_dir(root()).output().unwrap()
 }
 

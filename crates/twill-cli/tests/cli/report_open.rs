@@ -14,7 +14,7 @@ struct Served {
 
 impl Served {
     fn new(arguments: &[&str]) -> Served {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_twill"));
+        let mut command = crate::common::command();
         command.args(["report", "-q", "--open", "--no-browser"]).args(arguments).current_dir(root());
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut address = String::new();
@@ -101,7 +101,7 @@ fn ctrl_c_while_it_searches_serves_nothing() {
     let pipe = place.path().join("kernel.ttir");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let kernel = fs::read(root().join("examples/attention_forward.ttir")).unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_twill"));
+    let mut command = crate::common::command();
     command.args(["report", "--open", "--no-browser", "--no-cache", "--sub-tiles", "1"]).arg(&pipe);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut writer = fs::OpenOptions::new().write(true).open(&pipe).unwrap();

@@ -6,7 +6,6 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use unicode_width::UnicodeWidthStr;
 
 const WIDTHS: [usize; 5] = [40, 60, 80, 100, 160];
@@ -22,7 +21,7 @@ const SCHEDULED: [(&str, &str); 5] = [
 
 /// What a command prints where a terminal has this many columns. What was proved for one width is read from the cache for the next.
 fn printed(words: &[&str], width: usize, cache: &Path) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_twill"));
+    let mut command = crate::common::command();
     command.args(words).args(["--width", &width.to_string()]).env("TWILL_CACHE", cache).current_dir(root());
     let output = command.output().unwrap();
     let text = String::from_utf8(output.stdout.clone()).unwrap();

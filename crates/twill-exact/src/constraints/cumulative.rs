@@ -263,8 +263,7 @@ impl Pool {
         for &(end, when) in &item.ends {
             // end + shift > event, that is end.anchor − event.anchor ≥ event.offset − end.offset − shift + 1
             let later = e.at_least(at.anchor, end.anchor, at.offset - end.offset - shift + 1);
-            let there = when.literal(e);
-            ends.push(e.engine.all(vec![later, there]));
+            ends.push([later, when.literal(e)]);
         }
         let alive = e.engine.any(ends, None);
         self.alive.insert((i, k, event), alive);

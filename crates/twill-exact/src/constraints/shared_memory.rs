@@ -127,14 +127,16 @@ fn deeper(e: &mut Encoding, ring: &mut RingLoad, slots: i64) -> Lit {
             let shift = (i64::from(last.distance) - i64::from(first.distance)) * interval;
             let least = (slots - 1) * interval - transfer - graph.operation(last.to).completion().0 - shift + 1;
             // It is known for one operation.
-            ways.push(match first.to == last.to {
+            ways.push([match first.to == last.to {
                 true => e.engine.constant(least <= 0),
                 false => e.at_least(Anchor::Issue(first.to), Anchor::Issue(last.to), least),
-            });
+            }]);
         }
     }
     // Proofs are made in the unbounded form, and treat rings as storage.
     let name = matches!(e.question.stages, Stages::Any).then_some(Atom::Ring { load: ring.load, slots });
+    ways.sort_unstable();
+    ways.dedup();
     let literal = e.engine.any(ways, name);
     ring.deeper.insert(slots, literal);
     literal

@@ -334,8 +334,9 @@ fn proofs_name_what_they_speak_of() {
     let atom = || twill_graph::proof::Atom::Waits { op: OpId::new(2) };
     let one = e.engine.fresh(atom);
     let (truth, never) = (e.engine.truth(), e.engine.constant(false));
-    assert_eq!(e.engine.any(vec![never, one], None), one);
-    assert_ne!(e.engine.any(vec![never, one], Some(atom())), one);
-    assert_eq!(e.engine.any(vec![one, truth], Some(atom())), truth);
-    assert_eq!(e.engine.any(vec![never], Some(atom())), never);
+    assert_eq!(e.engine.any(vec![[never], [one]], None), one);
+    assert_ne!(e.engine.any(vec![[never], [one]], Some(atom())), one);
+    assert_eq!(e.engine.any(vec![[one], [truth]], Some(atom())), truth);
+    assert_eq!(e.engine.any(vec![[never, one]], Some(atom())), never);
+    assert_eq!(e.engine.any(vec![[one, truth], [one, never]], None), one);
 }

@@ -4,7 +4,7 @@ use super::{assert_says, file, refused, unscheduled};
 use crate::common::{root, stderr, stdout, twill};
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 #[test]
 fn programs_share_a_cta_in_numbers_that_fit_and_without_sub_tiles() {
@@ -121,7 +121,7 @@ fn a_closed_pipe_is_no_reason_to_speak() {
     for arguments in [&["schedule", "gemm"][..], &["graphs"], &["machine", "show", "h100"], &["schema", "graph"]] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_twill"));
+        let mut command = crate::common::command();
         command.args(arguments).current_dir(root()).stdout(writer).stderr(Stdio::piped());
         let output = command.spawn().unwrap().wait_with_output().unwrap();
         assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{arguments:?}");

@@ -10,9 +10,16 @@ pub fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// The command, which keeps nothing: what other runs have left in a cache changes no test.
+pub fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_twill"));
+    command.env("TWILL_CACHE", "off");
+    command
+}
+
 /// Runs `twill` at the top of the checkout.
 pub fn twill(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_twill")).args(arguments).current_dir(root()).output().unwrap()
+    command().args(arguments).current_dir(root()).output().unwrap()
 }
 
 /// What it printed.

@@ -278,7 +278,7 @@ fn without_triton_the_kernel_is_written_as_it_is() {
     let missing = "echo \"ModuleNotFoundError: No module named 'triton'\" >&2; exit 1";
     let python = python(&place, missing);
     let by_default = |path: &str| {
-        Command::new(env!("CARGO_BIN_EXE_twill"))
+        crate::common::command()
             .args(["compile", &example("gemm_tma"), "-o", "kernel"])
             .env("PATH", path)
             .current_dir(place.path())
