@@ -217,6 +217,20 @@ def accumulators():
     )
 
 
+def mapped():
+    return Variant(
+        name="mapped",
+        folder="fixtures",
+        kernel="fixtures.fixtures.mapped",
+        arguments={
+            **{"a_desc": tile(64, 64), "b_desc": tile(64, 64), "c_ptr": "*fp32", "d_ptr": "*fp32"},
+            **{"slope": "fp32", "K": "i32"},
+        },
+        constants={"BLOCK": 64, "BLOCK_K": 64},
+        divisible=("c_ptr", "d_ptr", "K"),
+    )
+
+
 def attention_relu():
     return Variant(
         name="attention_relu",
@@ -378,6 +392,7 @@ VARIANTS = [
     no_loop(),
     zero_trip(),
     accumulators(),
+    mapped(),
     attention_relu(),
     attention_alibi(),
     epilogue("bias_vector", parameters={"bias_ptr": "*fp16", "K": "i32"}),

@@ -21,6 +21,7 @@ fn words(rule: Rule) -> String {
         Rule::Elementwise(shown, _) => format!("elementwise, `{shown}`"),
         Rule::Conversion => "conversion".into(),
         Rule::Dot => "MMA".into(),
+        Rule::Mapped => "the operations of its function; loops in it are refused".into(),
         Rule::ScaledDot => "conversions to 16 bits, and MMA".into(),
         Rule::Reduction => "reduction".into(),
         Rule::Load(transfer) => format!("load {}", through(transfer)),

@@ -11,6 +11,7 @@ mod equal_elements;
 mod extract;
 mod grid;
 mod if_conversion;
+mod mapped_functions;
 mod masked_loads;
 mod matrix;
 mod names;
@@ -38,8 +39,12 @@ pub use early_returns::{RETURN_IF, RETURN_UNLESS};
 use grid::Differences;
 pub use if_conversion::NOT_ZERO;
 pub use scaled_maxima::POSITIVE;
-pub use scaled_products::without_scales;
 use twill_graph::showable;
+
+/// A module in which a function has no operation that stands for several others: scaled products, functions mapped over tiles.
+pub fn expanded(module: Module, function: OperationId) -> Module {
+    mapped_functions::written_out(scaled_products::without_scales(module, function), function)
+}
 
 /// A kernel and its innermost loops.
 #[derive(Clone, Debug)]
@@ -70,7 +75,7 @@ impl Kernel {
         module.forget("twill.");
         let function = find(&module, name)?;
         let (module, dependent_launch) = dependent_launch::taken_out(module, function);
-        let module = scaled_products::without_scales(module, function);
+        let module = expanded(module, function);
         let module = early_returns::in_line(module, function);
         let module = unroll::unrolled(module, function);
         let module = if_conversion::if_converted(module, function);

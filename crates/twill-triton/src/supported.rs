@@ -72,6 +72,7 @@ pub const NAMES: &[&str] = &[
     "tt.precise_sqrt",
     "tt.extern_elementwise",
     "tt.elementwise_inline_asm",
+    "tt.map_elementwise",
     "arith.extf",
     "arith.truncf",
     "arith.extsi",
@@ -124,6 +125,8 @@ pub enum Rule {
     Dot,
     /// Becomes conversions, scalings and an MMA of 16-bit floats.
     ScaledDot,
+    /// Becomes the operations of a function of numbers, on tiles.
+    Mapped,
     /// Reduces a dimension.
     Reduction,
     /// Reads global memory.
@@ -162,6 +165,7 @@ pub fn rule(name: &str) -> Rule {
         "gpu.barrier" => Rule::Hint,
         "tt.dot" => Rule::Dot,
         "tt.dot_scaled" => Rule::ScaledDot,
+        "tt.map_elementwise" => Rule::Mapped,
         "tt.reduce" => Rule::Reduction,
         _ if views::is_view(name) => Rule::View,
         _ if views::is_constant(name) => Rule::Constant,

@@ -86,7 +86,7 @@ pub(super) fn compile(
     let emitted = |error| Error::Emit { input: input.clone(), error: Box::new(error) };
     let module = twill_triton::mlir::parse(text, &input).map_err(twill_triton::Error::from)?;
     let function = twill_triton::kernel::find(&module, request.lowering.kernel.as_deref())?;
-    let module = twill_triton::kernel::without_scales(module, function);
+    let module = twill_triton::kernel::expanded(module, function);
     if let Some(why) = why {
         session.observer.note(&format!("{why}\nthe kernel is executed in order instead: one group, no pipeline"));
     }

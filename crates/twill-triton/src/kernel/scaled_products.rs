@@ -8,7 +8,7 @@
 use crate::mlir::{Attribute, Dimension, FloatKind, FloatValue, Module, NewOperation, OperationId, Type, ValueId};
 
 /// The module with all products of a function without scales, but those of formats that this does not convert.
-pub fn without_scales(mut module: Module, function: OperationId) -> Module {
+pub(crate) fn without_scales(mut module: Module, function: OperationId) -> Module {
     let scaled: Vec<OperationId> =
         module.walk(function).filter(|id| module.operation(*id).name == "tt.dot_scaled").collect();
     for id in &scaled {
