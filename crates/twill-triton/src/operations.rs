@@ -30,6 +30,11 @@ pub(crate) fn memory(operation: &str) -> Option<Memory> {
     })
 }
 
+/// Returns whether it waits for other programs, or lets them go on (Triton 3.9): nothing may be moved past it.
+pub(crate) fn is_synchronization(operation: &str) -> bool {
+    matches!(operation, "tt.atomic_load" | "tt.atomic_store" | "tt.atomic_poll")
+}
+
 /// Returns whether it changes the type of elements and nothing else.
 pub fn is_conversion(operation: &str) -> bool {
     matches!(
@@ -70,7 +75,7 @@ pub(super) fn is_hint(operation: &str) -> bool {
 pub fn is_pure(operation: &Operation) -> bool {
     let name = operation.name.as_str();
     let is_of_values = ["tt.", "arith.", "math.", "ub."].iter().any(|dialect| name.starts_with(dialect));
-    let is_effect = memory(name).is_some() || matches!(name, "tt.call" | "tt.return");
+    let is_effect = memory(name).is_some() || is_synchronization(name) || matches!(name, "tt.call" | "tt.return");
     let is_known_region = operation.regions.is_empty() != matches!(name, "tt.reduce" | "tt.scan");
     let may_have_effects = matches!(name, "tt.extern_elementwise" | "tt.elementwise_inline_asm");
     let is_said_pure = !may_have_effects || operation.attributes.flag("pure");

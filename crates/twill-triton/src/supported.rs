@@ -6,7 +6,7 @@ use crate::kernel::views;
 use crate::operations::{self, Memory, memory};
 use crate::tile::{Recipe, Transfer, elementwise};
 
-/// Operations of TTIR as Triton 3.6 prints it, in the order of the table.
+/// Operations of TTIR as Triton 3.6 to 3.9 print it, in the order of the table.
 pub const NAMES: &[&str] = &[
     "tt.dot",
     "tt.dot_scaled",
@@ -21,6 +21,9 @@ pub const NAMES: &[&str] = &[
     "tt.descriptor_reduce",
     "tt.atomic_rmw",
     "tt.atomic_cas",
+    "tt.atomic_load",
+    "tt.atomic_poll",
+    "tt.atomic_store",
     "arith.addf",
     "arith.subf",
     "arith.mulf",
@@ -162,6 +165,7 @@ pub fn rule(name: &str) -> Rule {
     match name {
         "scf.if" => Rule::Branch,
         "scf.while" | "tt.call" | "tt.print" | "tt.assert" => Rule::Refused,
+        _ if operations::is_synchronization(name) => Rule::Refused,
         "gpu.barrier" => Rule::Hint,
         "tt.dot" => Rule::Dot,
         "tt.dot_scaled" => Rule::ScaledDot,

@@ -29,6 +29,9 @@ pub(super) fn is_known(operation: &Opaque) -> bool {
             | "tt.unsplat"
             | "tt.atomic_rmw"
             | "tt.atomic_cas"
+            | "tt.atomic_load"
+            | "tt.atomic_poll"
+            | "tt.atomic_store"
             | "tt.elementwise_inline_asm"
             | "tt.descriptor_load"
             | "tt.descriptor_store"
@@ -85,7 +88,7 @@ pub(super) fn statement(
     // A text may leave out what an operation makes.
     let has_effect = matches!(
         operation.name.as_str(),
-        "tt.store" | "tt.descriptor_store" | "tt.descriptor_reduce" | "tt.print" | "tt.assert"
+        "tt.store" | "tt.atomic_store" | "tt.descriptor_store" | "tt.descriptor_reduce" | "tt.print" | "tt.assert"
     );
     if to.is_empty() && !has_effect && !operation.name.ends_with("barrier") {
         return unknown(operation);
@@ -210,6 +213,24 @@ pub(super) fn statement(
             let (sem, scope) = (ordering(attribute("sem")), scope(attribute("scope")));
             let all = [pointers, expected, value].map(typed).join(", ");
             format!("{} = compare_and_swap({all}, {sem}, {scope})", to[0])
+        }
+        // Gluon has them since 3.9, as TTIR has.
+        "tt.atomic_load" | "tt.atomic_store" | "tt.atomic_poll" => {
+            let call = operation.name.trim_start_matches("tt.");
+            let layout = layout_of(0).or_else(|| super::layout::infer(operands.first()?, &names.layouts));
+            let put = |e: &Expression| match &layout {
+                Some(layout) if !e.shape.is_empty() => names.tile(e, layout),
+                _ => typed(e),
+            };
+            let (sem, scope) = (ordering(attribute("sem")), scope(attribute("scope")));
+            let (all, timeout) = match operands {
+                [place, expected, timeout] if call == "atomic_poll" => {
+                    (vec![put(place), put(expected)], format!(", timeout_ns={}", of(timeout)))
+                }
+                _ => (operands.iter().map(put).collect(), String::new()),
+            };
+            let assigned = to.first().map_or(String::new(), |name| format!("{name} = "));
+            format!("{assigned}gl.{call}({}, sem={sem}, scope={scope}{timeout})", all.join(", "))
         }
         "tt.elementwise_inline_asm" => {
             let types: Vec<String> = (0..to.len()).filter_map(result).map(|v| dtype(&v.element)).collect();

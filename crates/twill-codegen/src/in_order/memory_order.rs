@@ -144,6 +144,8 @@ impl Walk<'_> {
             "tt.load" | "tt.descriptor_load" | "tt.descriptor_gather" => (true, false, false),
             "tt.store" | "tt.descriptor_store" | "tt.descriptor_scatter" => (false, true, false),
             "tt.atomic_rmw" | "tt.atomic_cas" | "tt.descriptor_reduce" => (true, true, true),
+            "tt.atomic_load" | "tt.atomic_poll" => (true, false, true),
+            "tt.atomic_store" => (false, true, true),
             _ => return None,
         };
         let address = *operation.operands.first()?;

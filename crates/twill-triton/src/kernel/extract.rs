@@ -108,6 +108,7 @@ fn is_tile_operation(module: &Module, facts: &Facts, needed: &[bool], id: Operat
     match name {
         "scf.yield" => Ok(false),
         "tt.call" | "func.call" => Err(Error::Call { place: OperationLocation::of(module, id) }),
+        _ if operations::is_synchronization(name) => Err(unsupported()),
         "scf.if" if !touches_tiles(module, id) => Ok(false),
         "scf.if" | "scf.while" | "scf.index_switch" | "scf.execute_region" => {
             Err(Error::ControlFlow { place: OperationLocation::of(module, id) })

@@ -116,6 +116,7 @@ fn asks_for(module: &Module, id: OperationId) -> Axes {
         },
         // Each program has an answer of its own.
         "tt.atomic_rmw" | "tt.atomic_cas" | "tt.elementwise_inline_asm" => Axes::ALL,
+        name if crate::operations::is_synchronization(name) => Axes::ALL,
         "tt.extern_elementwise" if !operation.attributes.flag("pure") => Axes::ALL,
         "tt.call" | "func.call" => called(module),
         _ => Axes::NONE,

@@ -153,6 +153,9 @@ const POSITIONAL: &[(&str, &[&str])] = &[
     ("tt.get_num_programs", &["axis"]),
     ("tt.atomic_rmw", &["atomic_rmw_op", "sem", "scope"]),
     ("tt.atomic_cas", &["sem", "scope"]),
+    ("tt.atomic_load", &["sem", "scope"]),
+    ("tt.atomic_poll", &["sem", "scope"]),
+    ("tt.atomic_store", &["sem", "scope"]),
     ("tt.descriptor_reduce", &["kind"]),
     ("ttg.barrier", &["addrSpace"]),
 ];

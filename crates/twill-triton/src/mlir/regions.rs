@@ -129,9 +129,12 @@ impl<'text> Parser<'text> {
         };
         self.begin(&format!("`{name}`"), first.line)?;
         self.advance();
-        // A barrier of all threads, as Triton writes it since 3.7.
-        self.module.operations[id.index()].name =
-            if name == "ttg.barrier" { "gpu.barrier".into() } else { name.clone() };
+        // As Triton writes them since 3.7 and 3.9: a barrier of all threads, a quotient that may be rounded less well.
+        self.module.operations[id.index()].name = match name.as_str() {
+            "ttg.barrier" => "gpu.barrier".into(),
+            "tt.approx_divf" => "arith.divf".into(),
+            _ => name.clone(),
+        };
         let parts = if is_generic {
             self.read_generic(id, &first)?
         } else {
