@@ -25,12 +25,9 @@ CASES = {
     "attention_forward": [],
     "attention_forward_d64_m64": ["--cta-coarsening", "3"],
     "attention_backward_d64": ["--cluster", "2", "--candidates", "1", "--work-limit", "300000"],
-    "fixtures/attention_relu": ["--retile-loop", "176"],
     "fixtures/in_order/nested": [],
-    "fixtures/in_order/while_loop": [],
     "fixtures/epilogue_bias_vector_masked": [],
     "fixtures/product_bf16": ["--wave-sync"],
-    "fixtures/product_left_transposed": [],
     "quantised/gemm_block_scaled": [],
 }
 """One example each, with the options that it is compiled with."""
@@ -40,7 +37,9 @@ if os.environ.get("TWILL_LONG"):
     CASES["tutorial_attention"] = ["--retile-loop", "176"]
     CASES["attention_backward"] = ["--attempts", "1"]
     CASES |= {name: [] for name in ("attention_forward_causal", "gemm_pointers_n256", "quantised/gemm_int8")}
-    CASES |= {f"fixtures/{name}": [] for name in ("in_order/regions", "product_half_sums")}
+    CASES["fixtures/attention_relu"] = ["--retile-loop", "176"]
+    others = ("in_order/regions", "in_order/while_loop", "product_half_sums", "product_left_transposed")
+    CASES |= {f"fixtures/{name}": [] for name in others}
     epilogues = ("integers", "libdevice_pow", "residual_pointers", "softmax", "unsigned")
     CASES |= {f"fixtures/epilogue_{name}": [] for name in epilogues}
 

@@ -265,9 +265,9 @@ fn python(
         steps.side_by_side(beside, 1);
         return Err(format!("{twill} is missing: --rest follows `cargo xtask test`"));
     }
-    // Where nothing else runs beside them, a third suite has the time that a browser waits.
+    // A third has the time that others wait: for a browser, for the last test of a program.
+    let lanes = 3;
     let is_built = !beside.is_empty();
-    let lanes = if is_built { 2 } else { 3 };
     let suites = &mut beside;
     // Suites of `--rest` begin the command a thousand times: that of the Rust tests, if it was built, which needs no Python.
     let tested = target(root).join("debug").join("twill");

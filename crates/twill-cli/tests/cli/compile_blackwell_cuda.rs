@@ -72,7 +72,8 @@ fn compare(folder: &str, options: &[&str]) -> usize {
 
 #[test]
 fn what_gluon_has_cuda_has() {
-    assert!(compare("examples", &["--work-limit", "300000"]) >= 32);
+    // Any schedule will do.
+    assert!(compare("examples", &["--work-limit", "150000"]) >= 32);
 }
 
 #[test]
