@@ -187,7 +187,7 @@ impl Engine {
         }
     }
 
-    /// A literal that holds if all of any of these do. Proofs may speak of one with a name.
+    /// A literal that holds if everything of one of these ways does. Proofs may speak of one with a name.
     pub(crate) fn any<const N: usize>(&mut self, mut ways: Vec<[Lit; N]>, name: Option<Atom>) -> Lit {
         let (truth, never) = (self.truth, !self.truth);
         ways.retain(|way| !way.contains(&never));
