@@ -23,7 +23,7 @@ except ImportError:
 
 MORE = [("attention_forward_causal_d64_m64", "b200", 512), ("attention_forward", "b200-left-shared", 256)]
 """Left operands of 64 rows in tensor memory, and others in shared memory."""
-EMULATED = {"gemm_tma", "swiglu", "attention_forward", "attention_forward_causal_d64_m64", "attention_backward"}
+EMULATED = {"gemm_tma", "swiglu", "attention_forward_causal_d64_m64", "attention_backward"}
 """Those that are also computed with; all of them with TWILL_EMULATE=all, which takes minutes."""
 WAIT = re.compile(r"\{ \.reg \.pred p; again: mbarrier\.try_wait[^}]*\}")
 """A wait for an mbarrier in PTX."""

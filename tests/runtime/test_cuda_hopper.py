@@ -21,18 +21,18 @@ CLUSTER = ("--cluster", "2")
 SOON = ("--work-limit", "60000")
 """Any schedule will do where the best takes long to find."""
 KERNELS = [
-    ("attention_backward", ()),
     ("attention_backward_d64", CLUSTER + SOON),
     ("attention_forward", ()),
-    ("attention_forward", CLUSTER),
     ("attention_forward", IN_STEP),
     ("attention_forward_causal", SOON),
     ("attention_forward_d64_m64", ("--cta-coarsening", "3")),
     ("gemm_pointers", ()),
-    ("gemm_tma", ()),
     ("gemm_tma", CLUSTER),
     ("swiglu", ()),
 ]
+if os.environ.get("TWILL_LONG"):
+    # Of which others have everything.
+    KERNELS += [("attention_backward", ()), ("attention_forward", CLUSTER), ("gemm_tma", ())]
 
 ALIKE = {"bias_vector", "libdevice_tanh", "sigmoid", "tanh"}
 """Epilogues of which others have all that they are made of; with TWILL_LONG they are computed too."""
