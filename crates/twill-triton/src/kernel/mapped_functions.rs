@@ -37,6 +37,7 @@ fn can_be_written_out(module: &Module, block: BlockId) -> bool {
         let operation = module.operation(*id);
         match operation.name.as_str() {
             "tt.map_elementwise.return" | "scf.yield" => true,
+            "scf.if" if operation.operands.len() != 1 => false,
             "scf.if" => operation.regions.iter().all(|region| match module.region(*region).blocks.as_slice() {
                 [way] => can_be_written_out(module, *way),
                 ways => ways.is_empty() && operation.results.is_empty(),

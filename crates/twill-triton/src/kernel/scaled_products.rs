@@ -61,6 +61,10 @@ impl Product {
         let mut scale = |given: i64| if given == 0 { None } else { scales.next().copied() };
         let (scale_a, scale_b) = (scale(with_a), scale(with_b));
         let rank = module.type_of(a).known_shape()?.len();
+        let is_of_rank = |value: ValueId| module.type_of(value).known_shape().is_some_and(|shape| shape.len() == rank);
+        if ![Some(b), scale_a, scale_b].into_iter().flatten().all(is_of_rank) {
+            return None;
+        }
         let (rows, columns) = (rank.checked_sub(2)?, rank - 1);
         let along_depth = |name| !matches!(operation.attributes.get(name), Some(Attribute::Bool(false)));
         let side = |value, name, scale: Option<ValueId>, depth, other, packed| {
