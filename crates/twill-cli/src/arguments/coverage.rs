@@ -16,8 +16,8 @@ pub(crate) struct CoverageArguments {
     /// Built-in machine, or machine file [default: h200].
     #[arg(long, short, value_name = "NAME")]
     pub(crate) machine: Option<String>,
-    /// Seconds for the search of each schedule.
-    #[arg(long, value_name = "SECONDS", default_value_t = 20)]
+    /// Seconds for all searches for the schedule, and again for each language.
+    #[arg(long, value_name = "SECONDS", default_value_t = 15)]
     pub(crate) time_limit: u32,
     /// Neither read nor write the cache, as TWILL_CACHE=off.
     #[arg(long)]

@@ -28,7 +28,7 @@ pub(super) fn faster(
     let is_far = own.2 as f64 > THRESHOLDS.far * repeating(&first.lowered.program, &bounds) as f64;
     let is_asked = is_far || first.by_simulation || first.is_short_of_registers();
     let most = options.candidates.unwrap_or(if is_asked { THRESHOLDS.unrequested } else { 1 });
-    if most < 2 || session.is_stopped() {
+    if most < 2 || session.is_over() {
         return Ok(None);
     }
     if options.schedule != Which::Optimal {

@@ -4,11 +4,12 @@ use super::written::Files;
 use crate::Error;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, thread};
 use twill_backend::package::{Assembly, Finding, HAZARD, Linted};
+use web_time::Instant;
 
 /// The interpreter when none is given.
 const PYTHON: &str = "python3";
@@ -16,6 +17,12 @@ const PYTHON: &str = "python3";
 const TOOLCHAIN: &str = include_str!("../../../../python/twill_gpu/toolchain.py");
 /// Where `assemble.py` writes the machine code as text.
 const LISTING: &str = "kernel.sass";
+
+/// Seconds of a processor that a kernel may take beyond the time for all searches. A choice: of 432 kernels of others, those that
+/// take longer take stock Triton minutes.
+const LAST_SECONDS: u64 = 15;
+/// What ends a process that took them (SIGXCPU).
+const OUT_OF_TIME: i32 = 24;
 
 /// What Python says where the system refuses it memory or space on a disk.
 /// ENOMEM, EFBIG, ENOSPC, EDQUOT.
@@ -31,6 +38,8 @@ pub struct Assembler {
     folder: PathBuf,
     /// What machine code depends on in addition to the kernel, as far as the caller knows: versions of Triton and of the assembler.
     toolchain: String,
+    /// When the time for all searches is over.
+    until: Option<Instant>,
 }
 
 /// What came of running it.
@@ -46,13 +55,19 @@ impl Assembler {
     /// does without where that has no Triton.
     pub fn new(python: Option<PathBuf>, folder: PathBuf) -> Assembler {
         let requested = python.is_some();
-        Assembler { python: python.unwrap_or_else(|| PYTHON.into()), requested, folder, toolchain: String::new() }
+        let python = python.unwrap_or_else(|| PYTHON.into());
+        Assembler { python, requested, folder, toolchain: String::new(), until: None }
     }
 
     /// The same, with what is known of its toolchain.
     #[must_use]
     pub fn of(self, toolchain: String) -> Assembler {
         Assembler { toolchain, ..self }
+    }
+
+    /// The same for a kernel that is to be there by then.
+    pub(super) fn until(&self, until: Option<Instant>) -> Assembler {
+        Assembler { until, ..self.clone() }
     }
 
     /// What its answers depend on: an interpreter, and with it a Triton and an assembler. The interpreter is asked where the caller
@@ -114,6 +129,8 @@ impl Assembler {
         let mut command = Command::new(&self.python);
         // No caches of Python in the folder.
         command.args(["-B", "assemble.py", "--json", "--sass", LISTING]).current_dir(folder).stdin(Stdio::null());
+        let seconds = self.until.map(|until| until.saturating_duration_since(Instant::now()).as_secs() + LAST_SECONDS);
+        command.args(seconds.map(|seconds| format!("--seconds={seconds}")));
         let output = match command.output() {
             Ok(output) => output,
             Err(error) if !self.requested && error.kind() == io::ErrorKind::NotFound => {
@@ -127,6 +144,9 @@ impl Assembler {
             let in_cuda = files.iter().any(|(name, _)| *name == "kernel.cu");
             let needed = if in_cuda { "NVRTC" } else { "Triton 3.6 to 3.9" };
             let lacks = ["ModuleNotFoundError", "ImportError"].iter().any(|kind| last.starts_with(kind));
+            if let (Some(OUT_OF_TIME), Some(seconds)) = (signal(output.status), seconds) {
+                return failed(format!("it took more than {seconds} seconds; --time-limit gives it more"));
+            }
             if output.status.code().is_none() {
                 return interrupted(output.status.to_string());
             }
@@ -149,6 +169,14 @@ impl Assembler {
             Err(error) => failed(format!("its report does not read: {error}")),
         }
     }
+}
+
+/// The signal that ended a process.
+fn signal(status: ExitStatus) -> Option<i32> {
+    #[cfg(unix)]
+    return std::os::unix::process::ExitStatusExt::signal(&status);
+    #[cfg(not(unix))]
+    return None;
 }
 
 /// Kernels that are assembled at a time: `TWILL_ASSEMBLERS`, else as many as there are processors, but four at most, as each
@@ -237,6 +265,22 @@ mod tests {
             assert_eq!(matches!(ran, Err(Error::Interrupted { .. })), stopped, "{script}");
             assert_eq!(matches!(ran, Err(Error::Assembler { .. })), !stopped, "{script}");
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_kernel_that_takes_the_compiler_too_long_is_refused() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let python = folder.path().join("python");
+        // As assemble.py: its last argument is the limit, and the kernel's own is never done.
+        let script =
+            "#!/bin/sh\nfor last; do :; done\nulimit -S -t $((${last#--seconds=} - 14))\nwhile :; do :; done\n";
+        std::fs::write(&python, script).unwrap();
+        std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o700)).unwrap();
+        let assembler = Assembler::new(Some(python), folder.path().to_owned()).until(Some(Instant::now()));
+        let Err(error @ Error::Assembler { .. }) = assembler.run(&[], "kernel") else { panic!("it has an end") };
+        assert!(error.to_string().contains("more than 15 seconds; --time-limit gives it more"), "{error}");
     }
 
     #[test]

@@ -14,7 +14,6 @@ use twill_backend::package::HAZARD;
 use twill_codegen::GroupShares;
 use twill_exact::{Budget, SearchOptions};
 use twill_graph::{Status, WarpAssignment, grouped};
-use web_time::Instant;
 
 /// A change that may help.
 struct Rung {
@@ -296,12 +295,6 @@ impl Attempts<'_> {
     }
 }
 
-/// The budget of another attempt: a part of the time that the whole search had, if less is left.
-fn with_grace(budget: &Budget) -> Budget {
-    let grace = budget.time.and_then(|time| Instant::now().checked_add(time / THRESHOLDS.grace));
-    Budget { until: budget.until.max(grace).filter(|_| budget.until.is_some()), ..budget.clone() }
-}
-
 /// The best of as many attempts as there may be: if registers do not suffice, the schedule is made again with a change of
 /// [`LADDER`]. None where it was stopped before there was anything.
 pub(super) fn assembled(
@@ -354,7 +347,7 @@ pub(super) fn assembled(
     let mut attempts = Attempts { source, best, options, limits, tried, granted, may_choose_groups };
     // Those that take no search are few, and not counted.
     let (mut number, mut searched) = (made, made);
-    while !session.is_stopped() && number < most.max(THRESHOLDS.assembled) {
+    while !session.is_over() && number < most.max(THRESHOLDS.assembled) {
         // Where smaller buffers do not help, the kernel is scheduled again in any case, with less shared memory.
         let is_too_large = Oversized::of(&attempts.best).is_some();
         let is_short = attempts.best.is_short_of_registers();
@@ -380,7 +373,6 @@ pub(super) fn assembled(
         session.observer.note(&format!("{what}; attempt {number}: {}", (rung.note)(&attempts)));
         let made = code.unwrap_or_else(|| {
             searched += 1;
-            session.search.budget = with_grace(&session.search.budget);
             variants::plain(&again, &attempts.options, source, &mut session)
         });
         let made = match made {
@@ -473,7 +465,7 @@ fn next_with_registers(
 ) -> (Candidate, u32) {
     let mut others = std::mem::take(&mut best.others).into_iter();
     let mut made = 1;
-    while made < most && best.is_short_of_registers() && !session.is_stopped() {
+    while made < most && best.is_short_of_registers() && !session.is_over() {
         let Some(mut other) = others.next() else { break };
         made += 1;
         let what = best.assembly.as_ref().map(machine_code).unwrap_or_default();

@@ -109,6 +109,8 @@ pub fn compile(
         }
         Which::Optimal | Which::SwpOnly | Which::NoSwp => {}
     }
+    let assembler = assembler.map(|assembler| assembler.until(session.search.budget.until));
+    let assembler = assembler.as_ref();
     let may_be_in_order = in_order::is_asked_for(request, options);
     let kernel = match pipelined_or_whole(request, options, assembler, session) {
         Ok(Made::Kernel(kernel)) => *kernel,
@@ -121,6 +123,7 @@ pub fn compile(
             let may = may_be_in_order && !session.is_stopped();
             match may.then(|| in_order::compile(request, options, Some(why), assembler, session)) {
                 Some(Ok(candidate)) => in_order_kernel(&candidate, why),
+                Some(Err(error @ Error::Assembler { .. })) => return Err(error),
                 _ => return Ok(Compiled::NoSchedule(status)),
             }
         }

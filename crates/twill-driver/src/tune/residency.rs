@@ -100,7 +100,7 @@ pub(super) fn several(
             }
         });
         let Some(mut candidate) = smaller else { continue };
-        if session.is_stopped() {
+        if session.is_over() {
             break;
         }
         left -= 1;

@@ -61,6 +61,9 @@ pub(super) fn pipelined_that_fits(
     let later = SearchOptions { budget, ..session.search.clone() };
     let mut session = session.with(later);
     for _ in 0..THRESHOLDS.smaller {
+        if session.is_over() {
+            break;
+        }
         let room = available.saturating_sub(oversized.scratch());
         session.observer.note(&format!(
             "the compiler takes {} bytes of shared memory besides buffers, which is too much: the next schedule may take {}",

@@ -7,8 +7,6 @@ use twill_graph::Cycles;
 pub(crate) struct Thresholds {
     /// Work for the search of a second or later attempt, in units. A choice: what is not found in these 20 s is not worth the wait.
     pub(crate) later_work: u64,
-    /// Part of the time limit that another attempt has where less is left. A choice: what was searched first takes most of it.
-    pub(crate) grace: u32,
     /// Work for each search for a schedule with padded latencies or MMA batches, in units. A choice: with four times as much the
     /// kernels of the examples are the same, and that of FP8 attention takes 67 s to compile instead of 20.
     pub(crate) padded_work: u64,
@@ -68,7 +66,6 @@ pub(crate) struct Thresholds {
 /// Those that are in use.
 pub(crate) const THRESHOLDS: Thresholds = Thresholds {
     later_work: 20_000_000,
-    grace: 4,
     padded_work: 1_000_000,
     assembled: 6,
     residents: 4,

@@ -37,7 +37,7 @@ pub(super) fn first(
     source: &Source,
     session: &mut Session<'_>,
 ) -> Result<Attempt, Error> {
-    let requested = make(request, options, source, session);
+    let requested = make(request, options, source, &mut session.with_half());
     if options.schedule != Which::Optimal || session.is_stopped() {
         return requested;
     }
@@ -51,21 +51,17 @@ pub(super) fn first(
         Ok(_) => return requested,
     };
     let request = &with_assignment(request, options, source);
-    // It takes no search, and where there is no other kernel, no time either; where it does not fit, nothing is likely to.
-    let interrupt = session.search.budget.interrupt.clone();
-    let grace = match options.in_order {
-        true => Budget { work: Some(crate::answer::GRACE_WORK), interrupt, ..Budget::default() },
-        false => session.search.budget.clone(),
-    };
-    let grace = SearchOptions { budget: grace, ..session.search.clone() };
+    // It takes no search.
+    let work = if options.in_order { Some(crate::answer::GRACE_WORK) } else { session.search.budget.work };
+    let budget = Budget { work, ..session.search.budget.clone() };
+    let grace = SearchOptions { budget, ..session.search.clone() };
     let least = match within(&by_sub_tile(request), options, source, &mut session.with(grace), &Plan::Least) {
-        Ok(Attempt::Made(candidate)) => Attempt::Made(candidate),
-        Ok(Attempt::Nothing(_)) => return requested,
         // What stands in the way of any schedule is told rather than the time.
-        Err(error) => return if requested.is_ok() && error.excess().is_none() { Err(error) } else { requested },
+        Err(error) if requested.is_ok() && error.excess().is_none() => return Err(error),
+        least => least.ok().filter(|least| matches!(least, Attempt::Made(_))),
     };
     for _ in 0..THRESHOLDS.smaller {
-        if excess == 0 || room <= excess || session.is_stopped() {
+        if excess == 0 || room <= excess || session.is_over() {
             break;
         }
         room -= excess;
@@ -83,6 +79,7 @@ pub(super) fn first(
             Err(error) => excess = error.excess().unwrap_or(0),
         }
     }
+    let Some(least) = least else { return requested };
     let why = requested.as_ref().err().map_or("no schedule was found in time".to_owned(), ToString::to_string);
     session.observer.note(&format!("{why}\nthe schedule that takes least does: one iteration after another"));
     Ok(least)

@@ -14,6 +14,7 @@ import importlib.util
 import json
 import os
 import re
+import resource
 import shutil
 import sys
 import tempfile
@@ -235,7 +236,11 @@ def main():
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--sass", metavar="FILE", help="write the machine code as text, for twill lint")
     parser.add_argument("--cubin", metavar="FILE", help="write the machine code, for loaders that compile nothing")
+    parser.add_argument("--seconds", type=int, help="of a processor, after which this ends, and what it starts")
     arguments = parser.parse_args()
+    if arguments.seconds:
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        resource.setrlimit(resource.RLIMIT_CPU, (arguments.seconds, most))
     try:
         if arguments.cubin:
             Path(arguments.cubin).write_bytes(build(*read_kernel(arguments.folder))[0].asm["cubin"])

@@ -13,6 +13,7 @@ import hashlib
 import importlib.util
 import json
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -325,7 +326,11 @@ def main():
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
     parser.add_argument("--sass", metavar="FILE", help="write the machine code as text, for twill lint")
     parser.add_argument("--bare", action="store_true", help="leave the barriers to Gluon")
+    parser.add_argument("--seconds", type=int, help="of a processor, after which this ends, and what it starts")
     arguments = parser.parse_args()
+    if arguments.seconds:
+        _, most = resource.getrlimit(resource.RLIMIT_CPU)
+        resource.setrlimit(resource.RLIMIT_CPU, (arguments.seconds, most))
     try:
         report = assemble(arguments.folder, arguments.bare, arguments.sass)
     except KernelError as error:
