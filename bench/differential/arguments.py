@@ -82,23 +82,46 @@ LOCKS = re.compile(r"lock|counter", re.IGNORECASE)
 PACKED = re.compile(r"^b_ptr$|zeros|weight_packed|qweight|w_q", re.IGNORECASE)
 
 
+def contents(name: str, trial: Trial) -> str:
+    """What memory of integers begins with, in words that `twill-fuzz/src/bin/interpret/program.rs` knows."""
+    if trial.zeros or LOCKS.search(name):
+        return "zeros"
+    if STARTS.search(name):
+        return f"starts {trial.size}"
+    if PAIRS.search(name):
+        return "pairs"
+    if LENGTHS.search(name):
+        return f"all {trial.size}"
+    if ORDERS.search(name):
+        return "places 4096"
+    return f"below {1 << 31 if PACKED.search(name) else 4}"
+
+
 def integers(name: str, count: int, trial: Trial, generator):
-    """What memory of integers begins with."""
+    """The same as a tensor."""
     import torch
 
     places = torch.arange(count, device="cuda")
-    if trial.zeros or LOCKS.search(name):
-        return torch.zeros_like(places)
-    if STARTS.search(name):
-        return places.clamp(max=64) * trial.size
-    if PAIRS.search(name):  # of a sequence and a block in it
+    what, _, number = contents(name, trial).partition(" ")
+    if what == "starts":
+        return places.clamp(max=64) * int(number)
+    if what == "pairs":  # of a sequence and a block in it
         return torch.where(places % 2 == 0, places // 4 % 4, places // 2 % 2)
-    if LENGTHS.search(name):
-        return torch.full_like(places, trial.size)
-    if ORDERS.search(name):
-        return places % 4096
-    most = 1 << 31 if PACKED.search(name) else 4
-    return torch.randint(0, most, (count,), device="cuda", generator=generator)
+    if what == "places":
+        return places % int(number)
+    if what == "below":
+        return torch.randint(0, int(number), (count,), device="cuda", generator=generator)
+    return torch.full_like(places, int(number or 0))
+
+
+def tensor_of(argument: Argument) -> tuple[list[int], list[int]]:
+    """Shape and strides of the tensor that a descriptor describes: at least a block, its rows contiguous."""
+    least = [4] * (len(argument.block) - 2) + [ROW] * min(len(argument.block), 2)
+    shape = [max(pair) for pair in zip(least, argument.block)]
+    strides = [1]
+    for size in reversed(shape[1:]):
+        strides.insert(0, strides[0] * size)
+    return shape, strides
 
 
 def is_table(argument: Argument) -> bool:
@@ -160,11 +183,7 @@ class Case:
 
         if argument.kind == "pointer":
             return self.pointer(index)
-        least = [4] * (len(argument.block) - 2) + [ROW] * min(len(argument.block), 2)
-        shape = [max(pair) for pair in zip(least, argument.block)]
-        strides = [1]
-        for size in reversed(shape[1:]):
-            strides.insert(0, strides[0] * size)
+        shape, strides = tensor_of(argument)
         return TensorDescriptor(self.pointer(index), shape, strides, list(argument.block))
 
     def stock(self, warps: int | None = None) -> Callable[[], object]:

@@ -4,6 +4,7 @@ import unittest
 from pathlib import Path
 
 from .arguments import TRIALS, numbers_of
+from .interpreted import program_of
 from .signature import Argument, arguments_of
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -26,6 +27,14 @@ class Arguments(unittest.TestCase):
         numbers = numbers_of(arguments, TRIALS[0])
         self.assertTrue(all(numbers[name] >= 64 for name in ("M", "groupsize", "group_size")), numbers)
         self.assertTrue(numbers["num_groups"] < numbers["groupsize"], numbers)
+
+    def test_an_interpreter_gets_all_arguments(self):
+        """Each parameter of the kernel once: memory with its descriptor, or a number."""
+        program = program_of((EXAMPLES / "gemm_tma.ttir").read_text(), TRIALS[0], 1 << 20)
+        self.assertEqual([one["name"] for one in program["pointers"]], ["a_desc", "b_desc", "c_desc"])
+        self.assertEqual([one["name"] for one in program["tensors"]], ["a_desc", "b_desc", "c_desc"])
+        self.assertEqual(program["tensors"][0]["strides"], [256, 1])
+        self.assertEqual(program["calls"], [{"grid": (2, 2, 1), "numbers": {"K": 192}}])
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ pub struct Array {
 pub struct Memory {
     /// The arrays.
     pub arrays: Vec<Array>,
+    /// Of several elements of one store to one place, the first is what is there afterwards, not the last.
+    pub first_is_last: bool,
 }
 
 /// The argument for a parameter of a kernel.
@@ -143,9 +145,10 @@ impl Memory {
         how: Combination,
         arithmetic: Arithmetic,
     ) -> Result<(), Fault> {
-        for (k, at) in at.iter().enumerate() {
-            let Some(at) = at else { continue };
-            let place = self.place(*at)?;
+        let count = at.len();
+        for k in (0..count).map(|k| if self.first_is_last { count - 1 - k } else { k }) {
+            let Some(at) = at[k] else { continue };
+            let place = self.place(at)?;
             let array = &mut self.arrays[at.array];
             let k = if value.len() == 1 { 0 } else { k };
             match (&mut array.data, value) {
@@ -246,5 +249,24 @@ fn masked(pointers: &Tile, mask: Option<&Tile>) -> Result<Vec<Option<Pointer>>, 
             Ok(at.iter().map(|at| (mask[0] != 0).then_some(*at)).collect())
         }
         Some(_) => Err(unfit()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_elements_for_one_place_the_last_is_there_or_the_first() {
+        let stored = |first_is_last: bool| {
+            let array = Array { name: "x".into(), element: Type::Integer(32), data: Data::Integers(vec![0]) };
+            let mut memory = Memory { arrays: vec![array], first_is_last };
+            let there = Some(Pointer { array: 0, offset: 0 });
+            let values = Data::Integers(vec![1, 2]);
+            memory.scatter(&[there, there], &values, Combination::Overwrite, Arithmetic::Rounded).unwrap();
+            memory.arrays.remove(0).data
+        };
+        assert!(matches!(stored(false), Data::Integers(there) if there == [2]));
+        assert!(matches!(stored(true), Data::Integers(there) if there == [1]));
     }
 }

@@ -1,0 +1,126 @@
+"""Kernels of other people, executed by an interpreter on the CPU: their TTIR against the warp programs that Twill makes of them.
+
+    cargo build --release -p twill-fuzz --bin interpret
+    python -m bench.differential.interpreted TTIRFOLDER --interpreter target/release/interpret [--only fla] [--json rows.json]
+
+Needs no GPU, no torch and no Triton. Arguments are made up as for the comparison on a GPU, smaller. Three warp programs are executed
+where there are: in order, with loads ahead, and of a schedule, each under four habits of who goes on next. Verdicts:
+
+    equal        every execution leaves what the TTIR says, bit for bit where sums are added in its order, else to 1e-9
+    DIFFERENT    one does not, or it faults, or nobody in it can go on
+    not executed the TTIR itself faults on made-up arguments, or has an operation that the interpreter does not know
+    too long     no end within the time for a kernel
+
+The exit code is 1 if a kernel is DIFFERENT.
+"""
+
+import argparse
+import collections
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from .arguments import FALLBACKS, TORCH, TRIALS, Trial, contents, is_table, numbers_of, tensor_of
+from .signature import arguments_of
+
+COUNTS, BEFORE = (4 << 20, 20 << 20), 1 << 17
+"""Elements of memory for each pointer; the second where the TTIR wants more. Those that are before it."""
+SAID = re.compile(r"(\d+) executions, (\d+) findings; (\d+) warp programs of calls have unknown operations, (\d+) are refused")
+FORMS = ("in order", "ahead", "scheduled")
+BEYOND = "masks must keep it out"
+
+
+def program_of(ttir: str, trial: Trial, count: int) -> dict:
+    """What the interpreter calls a kernel with.
+
+    Raises:
+        ValueError: memory for addresses of other memory has no counterpart.
+    """
+    arguments = arguments_of(ttir)
+    if any(map(is_table, arguments)):
+        raise ValueError("a table of addresses")
+    numbers = numbers_of(arguments, trial)
+    pointers, tensors = [], []
+    for one in arguments:
+        if one.kind == "scalar":
+            continue
+        is_integer = one.element.startswith(("i", "u")) and one.element not in ("i1", "i8")
+        made = contents(one.name, trial) if is_integer else "numbers"
+        memory = {"name": one.name, "element": TORCH[one.element], "contents": made}
+        pointers.append(memory | {"count": count, "before": BEFORE})
+        if one.kind == "descriptor":
+            shape, strides = tensor_of(one)
+            tensors.append({"name": one.name, "shape": shape, "strides": strides})
+    return {"pointers": pointers, "tensors": tensors, "calls": [{"grid": trial.grid, "numbers": numbers}]}
+
+
+def executed(path: Path, interpreter: Path, seconds: float) -> dict:
+    """What came of a kernel: trials until one compares something beyond the usual ones."""
+    row = {"id": path.stem, "executions": 0, "forms": dict.fromkeys(FORMS, True), "said": []}
+    verdicts = []
+    for trial in TRIALS + FALLBACKS:
+        if trial in FALLBACKS and row["executions"]:
+            break
+        for count in COUNTS:
+            try:
+                said, counts = tried(path, program_of(path.read_text(), trial, count), interpreter, seconds)
+            except ValueError as error:
+                return row | {"verdict": "not executed", "said": [str(error)]}
+            if not any(BEYOND in line for line in said):
+                break
+        row["said"] += [f"{trial.name}: {line[:300]}" for line in said]
+        if counts is None:
+            verdicts.append("too long" if said == [] else "DIFFERENT")
+            continue
+        executions, findings = counts
+        row["executions"] += executions
+        row["forms"] = {form: is_there and not any(form in line for line in said) for form, is_there in row["forms"].items()}
+        verdicts.append("DIFFERENT" if findings else "equal" if executions else "not executed")
+    return row | {"verdict": next(one for one in ("DIFFERENT", "equal", "too long", "not executed") if one in verdicts)}
+
+
+def tried(path: Path, program: dict, interpreter: Path, seconds: float) -> tuple[list[str], tuple[int, int] | None]:
+    """What the interpreter says of one call, and its executions and findings; nothing where it comes to no end."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(path, Path(folder, "kernel.ttir"))
+        Path(folder, "program.json").write_text(json.dumps(program))
+        try:
+            done = subprocess.run([interpreter, "--check", folder], capture_output=True, text=True, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return [], None
+    counts = SAID.search(done.stderr)
+    said = [line.removeprefix(f"{folder}: ") for line in done.stdout.splitlines()]
+    return (said, (int(counts[1]), int(counts[2]))) if counts else ([*said, done.stderr[-300:]], None)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="with TTIR files")
+    parser.add_argument("--interpreter", type=Path, required=True, metavar="FILE", help="the command `interpret` of twill-fuzz")
+    parser.add_argument("--only", default="", metavar="REGEX", help="kernels whose name contains this")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="kernels at a time (default: 2)")
+    parser.add_argument("--seconds", type=float, default=120, metavar="N", help="for a trial (default: 120)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all rows there")
+    options = parser.parse_args()
+    paths = [path for path in sorted(options.folder.glob("*.ttir")) if re.search(options.only, path.stem)]
+    rows = []
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for row in pool.map(lambda path: executed(path, options.interpreter.resolve(), options.seconds), paths):
+            rows.append(row)
+            print(f"{row['id']}: {row['verdict']}, {row['executions']} executions", *row["said"], sep="\n  ", flush=True)
+            if options.json:
+                options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    counted = collections.Counter(row["verdict"] for row in rows)
+    print(", ".join(f"{count} {verdict}" for verdict, count in counted.most_common()))
+    print(f"{sum(row['executions'] for row in rows)} executions", end="")
+    print("".join(f", {sum(row['forms'].get(form, False) for row in rows)} {form}" for form in FORMS))
+    return 1 if counted["DIFFERENT"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
