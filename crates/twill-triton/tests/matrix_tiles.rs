@@ -362,6 +362,41 @@ fn arguments_in_coordinates_must_not_be_negative() {
     assert_eq!(natural(&rest), ", ");
 }
 
+#[test]
+fn a_loop_may_go_from_the_end_to_the_beginning() {
+    // The number of tiles, one less than it, and columns from the last tile on down, by the loop's variable.
+    let tiles = "%one = arith.constant 1 : i32
+        %count = arith.divsi %K, %c64_i32 : i32
+        %last = arith.subi %count, %one : i32\n%in_m = tt.splat %M :";
+    let down = "%number = arith.subi %last, %k : i32
+        %first = arith.muli %number, %c64_i32 : i32
+        %left = arith.subi %K, %first : i32\n%a_37 = tt.splat %left :";
+    let load = "%firsts = tt.splat %first : i32 -> tensor<128x64xi32>
+        %at = tt.addptr %a_ptrs_16, %firsts : tensor<128x64x!tt.ptr<f16>>, tensor<128x64xi32>
+        %a_42 = tt.load %at, %a_41, %cst_0 :";
+    let is_tile = |bounds: &str, down: &str| {
+        let changes = [
+            (IN_M, tiles),
+            ("%c0_i32 to %K step %c64_i32", bounds),
+            ("%a_37 = tt.splat %a :", down),
+            ("%a_42 = tt.load %a_ptrs_34, %a_41, %cst_0 :", load),
+        ];
+        recognized(&changes)[0]
+    };
+    assert!(is_tile("%c0_i32 to %count step %one", down));
+    assert!(!is_tile("%c0_i32 to %K step %one", down), "one that goes on below 0");
+    assert!(!is_tile("%c0_i32 to %count step %one", &down.replace("%last,", "%M,")), "from elsewhere");
+    let twice = "%twice = arith.addi %k, %k : i32\n%number = arith.subi %last, %twice :";
+    assert!(!is_tile("%c0_i32 to %count step %one", &down.replace("%number = arith.subi %last, %k :", twice)));
+    // Two iterations, of 0 and 64.
+    let from = |top: &str| {
+        let number = format!("%top = arith.constant {top} : i32\n%number = arith.subi %top, %k :");
+        let down = down.replace("%number = arith.subi %last, %k :", &number);
+        is_tile("%c0_i32 to %c128_i32 step %c64_i32", &down)
+    };
+    assert_eq!(["63", "64", "65"].map(from), [false, true, true]);
+}
+
 /// Returns whether the store of C writes a tile of a matrix.
 fn stored(changes: &[(&str, &str)]) -> Option<MatrixTile> {
     let kernel = gemm(changes);

@@ -93,6 +93,11 @@ impl<'m> Reader<'m> {
         }
     }
 
+    /// The loop in whose iterations values are read.
+    pub fn loop_parts(&self) -> Option<&'m ForLoop<'m>> {
+        self.parts
+    }
+
     /// Offsets of a tile in an iteration of the loop.
     pub fn offsets(&self, value: ValueId, along: &Along) -> Option<Polynomial> {
         self.number(value, along, Sight::Iteration)

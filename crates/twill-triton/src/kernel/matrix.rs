@@ -14,7 +14,8 @@
 //! - `r`, `c` and the batches cannot be negative: they are sums, with positive coefficients, of products of program numbers,
 //!   iterations and what is computed of these, of constants and of arguments, or `tl.assume` says so; the launcher sees to it
 //!   that those arguments are not negative, nor what is left in any program where one of them is subtracted from
-//!   ([`super::natural`]). A descriptor reads zeros at negative coordinates, pointers read what stands there;
+//!   ([`super::natural`]). What goes down from an iteration to the next is no less than in the last of them. A descriptor reads
+//!   zeros at negative coordinates, pointers read what stands there;
 //! - `r` may be any number, such as one that the loop loads, if the mask says nothing of rows, the stride is a constant, and
 //!   addresses are of 32 bits: the matrix then begins [so many rows](Matrix::rows_before) before `base` that they are in it;
 //! - what is masked off reads as zero, or is not specified;

@@ -18,8 +18,9 @@ impl Recognizer<'_> {
 
     /// What of the launch must not be negative so that a coordinate is not either. It has 32 bits.
     pub(super) fn natural_if(&self, start: &Polynomial) -> Option<Natural> {
+        let least = self.in_last_iteration(start)?;
         let mut natural = Natural::new();
-        for (product, coefficient) in start.terms() {
+        for (product, coefficient) in least.terms() {
             for symbol in product {
                 match symbol {
                     Symbol::Scalar(value) => {
@@ -38,6 +39,40 @@ impl Recognizer<'_> {
             }
         }
         Some(natural)
+    }
+
+    /// What a number is no less than in any iteration: where it goes down from one to the next, as in a loop from the end to the
+    /// beginning, that of the last.
+    fn in_last_iteration(&self, number: &Polynomial) -> Option<Polynomial> {
+        let goes_down = |product: &[Symbol], coefficient: i128| coefficient < 0 && product.contains(&Symbol::Iteration);
+        if !number.terms().any(|(product, coefficient)| goes_down(product, coefficient)) {
+            return Some(number.clone());
+        }
+        let parts = self.reader.loop_parts()?;
+        let step = self.module.integer_constant(parts.step).filter(|step| *step > 0)?;
+        // Of the induction variable, from its first value to its last.
+        let span = self.reader.offsets(parts.upper, &[])?.minus(&self.reader.offsets(parts.lower, &[])?)?;
+        if !self.reader.take_wraps().is_empty() || !self.reader.take_assumed().is_empty() {
+            return None;
+        }
+        let span = span.minus(&Polynomial::constant(1))?;
+        let span = match span.number() {
+            Some(constant) => Polynomial::constant(constant.max(0) / step * step),
+            None => span,
+        };
+        let mut least = Polynomial::default();
+        for (product, coefficient) in number.terms() {
+            let others: Vec<Symbol> = product.iter().copied().filter(|symbol| *symbol != Symbol::Iteration).collect();
+            let term = if goes_down(product, coefficient) {
+                let is_one = others.len() + 1 == product.len() && others.iter().all(|symbol| self.is_natural(symbol));
+                let each = Some(coefficient / step).filter(|_| is_one && coefficient % step == 0)?;
+                Polynomial::product(others, each).times(&span)?
+            } else {
+                Polynomial::product(product.to_vec(), coefficient)
+            };
+            least = least.plus(&term)?;
+        }
+        Some(least)
     }
 
     /// Rows before a pointer that two offsets of 32 bits reach, one after the other, if their length is known and iterations
