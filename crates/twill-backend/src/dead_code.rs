@@ -3,6 +3,7 @@
 //! Triton's analyses end the process on code that no way leads to, and readers need not read it. What is proved is proved of the
 //! whole program before.
 
+use crate::dead_products;
 use twill_codegen::ir::{Node, WarpProgram};
 
 /// The program without what never runs.
@@ -14,7 +15,7 @@ pub(crate) fn removed(program: &WarpProgram) -> WarpProgram {
             *nodes = of_nodes(std::mem::take(nodes), &trips);
         }
     }
-    live
+    dead_products::removed(live)
 }
 
 fn of_nodes(nodes: Vec<Node>, trips: &[Option<u64>]) -> Vec<Node> {

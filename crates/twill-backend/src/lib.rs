@@ -3,6 +3,7 @@
 pub mod cuda;
 mod cursors;
 mod dead_code;
+mod dead_products;
 mod form;
 pub mod gluon;
 mod header;

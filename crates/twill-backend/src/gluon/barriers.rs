@@ -56,8 +56,11 @@ def _init_ptx():
 /// The statements of the kernel's entry that initialise all barriers; `k` is a variable that no parameter is named like.
 pub(super) fn statements(kernel: &WarpProgram, k: &str) -> String {
     let mut out = String::new();
-    let total = first(kernel, kernel.barriers.len());
+    let total = first(kernel, kernel.barriers.len()).max(1);
     let _ = writeln!(out, "    bars = gl.allocate_shared_memory(gl.int64, [{total}, 1], mbarrier.MBarrierLayout())");
+    if kernel.barriers.is_empty() {
+        return out;
+    }
     let by_gluon = tensor_memory::is_used(kernel);
     let indent = if by_gluon { "" } else { "    " };
     if !by_gluon {

@@ -93,7 +93,7 @@ impl Printer<'_> {
                     false => format!("{name} = {text}"),
                 }
             }
-            Op::Copy { to, from } => format!("{} = {}", self.names.variable(*to), self.names.variable(*from)),
+            Op::Copy { to, from } => self.copy(*to, *from),
             Op::Wgmma { to, left, right, accumulator } => self.mma(*to, left, right, *accumulator),
             Op::Tcgen05Mma(mma) => {
                 let barriers = self.barriers(&mma.signals);
@@ -221,6 +221,24 @@ impl Printer<'_> {
             self.line(depth, line, &comment);
             end_with_marker(&mut self.out, note.operation);
             comment.clear();
+        }
+    }
+
+    /// A variable takes the value of another: in its own layout, where the two are held in different ones.
+    fn copy(&self, to: VariableId, from: VariableId) -> String {
+        let layout = |id: VariableId| {
+            self.names
+                .layouts
+                .get(id.index())
+                .and_then(Option::as_ref)
+                .filter(|layout| !matches!(layout, Layout::Like(_)))
+        };
+        let (name, value) = (self.names.variable(to), self.names.variable(from));
+        match (layout(to), layout(from)) {
+            (Some(want), Some(have)) if want != have => {
+                format!("{name} = gl.convert_layout({value}, {})", self.names.layout(want))
+            }
+            _ => format!("{name} = {value}"),
         }
     }
 

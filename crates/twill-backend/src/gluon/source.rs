@@ -127,7 +127,7 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> String {
         true => format!("{prelude}\n\n{functions}"),
         false => prelude,
     };
-    let prelude = match in_order || has_tensor_memory {
+    let prelude = match in_order || has_tensor_memory || kernel.barriers.is_empty() {
         true => prelude,
         false => format!("{prelude}\n\n{}", barriers::function(kernel)),
     };
@@ -358,6 +358,11 @@ fn entry(kernel: &WarpProgram) -> String {
         k.push('_');
     }
     out.push_str(&barriers::statements(kernel, &k));
+    // A group that waits for nobody is the kernel's warps.
+    if let ([only], true) = (kernel.groups.as_slice(), kernel.barriers.is_empty()) {
+        let _ = writeln!(out, "    {}({}, BARRIERS_AT)", only.name, group_arguments(kernel).join(", "));
+        return out;
+    }
     out.push_str("    gl.warp_specialize(\n        [\n");
     for group in &kernel.groups {
         let names = group_arguments(kernel);
