@@ -22,7 +22,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from .arguments import FALLBACKS, TORCH, TRIALS, Trial, contents, is_table, numbers_of, tensor_of
@@ -110,11 +110,12 @@ def main() -> int:
     paths = [path for path in sorted(options.folder.glob("*.ttir")) if re.search(options.only, path.stem)]
     rows = []
     with ThreadPoolExecutor(options.jobs) as pool:
-        for row in pool.map(lambda path: executed(path, options.interpreter.resolve(), options.seconds), paths):
-            rows.append(row)
+        running = [pool.submit(executed, path, options.interpreter.resolve(), options.seconds) for path in paths]
+        for done in as_completed(running):
+            rows.append(row := done.result())
             print(f"{row['id']}: {row['verdict']}, {row['executions']} executions", *row["said"], sep="\n  ", flush=True)
             if options.json:
-                options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+                options.json.write_text(json.dumps(sorted(rows, key=lambda row: row["id"]), indent=1) + "\n", encoding="utf-8")
     counted = collections.Counter(row["verdict"] for row in rows)
     print(", ".join(f"{count} {verdict}" for verdict, count in counted.most_common()))
     print(f"{sum(row['executions'] for row in rows)} executions", end="")
