@@ -28,8 +28,8 @@ from pathlib import Path
 from .arguments import FALLBACKS, TORCH, TRIALS, Trial, contents, is_table, numbers_of, tensor_of
 from .signature import arguments_of
 
-COUNTS, BEFORE = (4 << 20, 20 << 20), 1 << 17
-"""Elements of memory for each pointer; the second where the TTIR wants more. Those that are before it."""
+COUNTS, BEFORE = (1 << 20, 4 << 20, 20 << 20), 1 << 16
+"""Elements of memory for each pointer, more where the TTIR wants more; those of them that are before it."""
 SAID = re.compile(r"(\d+) executions, (\d+) findings; (\d+) warp programs of calls have unknown operations, (\d+) are refused")
 FORMS = ("in order", "ahead", "scheduled")
 BEYOND = "masks must keep it out"

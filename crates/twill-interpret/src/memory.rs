@@ -2,7 +2,7 @@
 
 use crate::fault::Fault;
 use crate::value::{Arithmetic, Data, Pointer, Tile};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use twill_triton::mlir::Type;
 
@@ -22,8 +22,9 @@ pub struct Array {
 pub struct Memory {
     /// The arrays.
     pub arrays: Vec<Array>,
-    /// Of several elements of one store to one place, the first is what is there afterwards, not the last.
-    pub first_is_last: bool,
+    /// Places, by array, to which several elements of one store went: nobody says which of them is there afterwards. They are
+    /// written down where there is a list.
+    pub contested: Option<BTreeSet<(usize, usize)>>,
 }
 
 /// The argument for a parameter of a kernel.
@@ -145,10 +146,15 @@ impl Memory {
         how: Combination,
         arithmetic: Arithmetic,
     ) -> Result<(), Fault> {
-        let count = at.len();
-        for k in (0..count).map(|k| if self.first_is_last { count - 1 - k } else { k }) {
-            let Some(at) = at[k] else { continue };
-            let place = self.place(at)?;
+        let mut written = HashSet::new();
+        for (k, at) in at.iter().enumerate() {
+            let Some(at) = at else { continue };
+            let place = self.place(*at)?;
+            if let (Some(contested), Combination::Overwrite) = (&mut self.contested, how)
+                && !written.insert((at.array, place))
+            {
+                contested.insert((at.array, place));
+            }
             let array = &mut self.arrays[at.array];
             let k = if value.len() == 1 { 0 } else { k };
             match (&mut array.data, value) {
@@ -257,16 +263,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_several_elements_for_one_place_the_last_is_there_or_the_first() {
-        let stored = |first_is_last: bool| {
-            let array = Array { name: "x".into(), element: Type::Integer(32), data: Data::Integers(vec![0]) };
-            let mut memory = Memory { arrays: vec![array], first_is_last };
-            let there = Some(Pointer { array: 0, offset: 0 });
-            let values = Data::Integers(vec![1, 2]);
-            memory.scatter(&[there, there], &values, Combination::Overwrite, Arithmetic::Rounded).unwrap();
-            memory.arrays.remove(0).data
+    fn places_that_several_elements_go_to_are_written_down() {
+        let array = Array { name: "x".into(), element: Type::Integer(32), data: Data::Integers(vec![0; 3]) };
+        let mut memory = Memory { arrays: vec![array], contested: Some(BTreeSet::new()) };
+        let to = |places: &[i64]| -> Vec<Option<Pointer>> {
+            places.iter().map(|offset| Some(Pointer { array: 0, offset: *offset })).collect()
         };
-        assert!(matches!(stored(false), Data::Integers(there) if there == [2]));
-        assert!(matches!(stored(true), Data::Integers(there) if there == [1]));
+        let mut store = |places: &[i64], how| {
+            let values = Data::Integers(vec![1, 2, 3]);
+            memory.scatter(&to(places), &values, how, Arithmetic::Rounded).unwrap();
+            memory.contested.clone().unwrap().into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(store(&[0, 1, 2], Combination::Overwrite), []);
+        assert_eq!(store(&[0, 0, 0], Combination::Add), []);
+        assert_eq!(store(&[2, 1, 2], Combination::Overwrite), [(0, 2)]);
     }
 }

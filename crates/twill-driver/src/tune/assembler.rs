@@ -172,11 +172,15 @@ impl Assembler {
 }
 
 /// The signal that ended a process.
+#[cfg(unix)]
 fn signal(status: ExitStatus) -> Option<i32> {
-    #[cfg(unix)]
-    return std::os::unix::process::ExitStatusExt::signal(&status);
-    #[cfg(not(unix))]
-    return None;
+    std::os::unix::process::ExitStatusExt::signal(&status)
+}
+
+/// Elsewhere none does.
+#[cfg(not(unix))]
+fn signal(_: ExitStatus) -> Option<i32> {
+    None
 }
 
 /// Kernels that are assembled at a time: `TWILL_ASSEMBLERS`, else as many as there are processors, but four at most, as each

@@ -217,9 +217,9 @@ fn pipelined(
     session: &mut Session<'_>,
 ) -> Result<Made, Error> {
     let source = generated_source(request)?;
-    let Relaxed { request, options, first } = match variants::first(request, options, &source, session)? {
+    let Relaxed { request, options, first } = match variants::first(request, options, &source, assembler, session)? {
         Attempt::Made(first) => Relaxed { request: request.clone(), options: options.clone(), first: *first },
-        Attempt::Nothing(status) => match relaxed::first(request, options, &source, status, session)? {
+        Attempt::Nothing(status) => match relaxed::first(request, options, &source, status, assembler, session)? {
             Some(relaxed) => relaxed,
             None => return Ok(Made::NoSchedule(status)),
         },

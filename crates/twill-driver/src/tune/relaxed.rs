@@ -2,7 +2,7 @@
 
 use super::candidate::{Attempt, Candidate};
 use super::thresholds::THRESHOLDS;
-use super::{CompileOptions, Language, Which, rules, variants};
+use super::{Assembler, CompileOptions, Language, Which, rules, variants};
 use crate::relax;
 use crate::{Error, Request, Session, Source};
 use twill_exact::{Budget, SearchOptions};
@@ -24,6 +24,7 @@ pub(super) fn first(
     options: &CompileOptions,
     source: &Source,
     status: Status,
+    assembler: Option<&Assembler>,
     session: &mut Session<'_>,
 ) -> Result<Option<Relaxed>, Error> {
     if options.schedule != Which::Optimal {
@@ -47,7 +48,7 @@ pub(super) fn first(
         }
         let mut options = options.clone();
         options.shares.compute_warps = warps;
-        match variants::first(&request, &options, source, &mut session) {
+        match variants::first(&request, &options, source, assembler, &mut session) {
             Ok(Attempt::Made(first)) if warps.is_none() || rules::is_wide(&first.lowered.program) => {
                 session.observer.note(&format!("{}; this one takes {what}", relax::reason(status)));
                 return Ok(Some(Relaxed { request, options, first: *first }));

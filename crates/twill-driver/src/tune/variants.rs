@@ -4,12 +4,16 @@ use super::candidate::{Attempt, Candidate};
 use super::lower::{by_sub_tile, lower, naive, with_assignment};
 use super::schedules::{KernelSchedules, find, in_batches, with_padded_latencies};
 use super::thresholds::THRESHOLDS;
-use super::{CompileOptions, Which, rules};
+use super::{Assembler, CompileOptions, Which, rules};
 use crate::{Error, LoopProblem, Loops, Request, Session, Source, TopOptions};
 use crate::{problems_of_source, schedule_file, top};
+use std::time::Duration;
 use twill_exact::{Budget, Naive, SearchOptions};
 use twill_graph::{Bytes, Problem, Status, WarpAssignment};
 use web_time::Instant;
+
+/// Time for the schedule that takes least memory. A choice: where several loops are scheduled together it takes a few seconds.
+const LEAST_TIME: Duration = Duration::from_secs(5);
 
 /// An attempt with another schedule than the best.
 pub(super) struct Other {
@@ -30,14 +34,19 @@ enum Plan {
 }
 
 /// Schedules a kernel within the request's limits, and generates it; where the best schedule takes too much memory, or none
-/// is found in time, with less of it, and at last with the schedule that takes least.
+/// is found in time, with less of it, and at last with the schedule that takes least. With an assembler, half of the time is left
+/// for what machine code asks for.
 pub(super) fn first(
     request: &Request,
     options: &CompileOptions,
     source: &Source,
+    assembler: Option<&Assembler>,
     session: &mut Session<'_>,
 ) -> Result<Attempt, Error> {
-    let requested = make(request, options, source, &mut session.with_half());
+    let requested = match assembler {
+        Some(_) => make(request, options, source, &mut session.with_half()),
+        None => make(request, options, source, session),
+    };
     if options.schedule != Which::Optimal || session.is_stopped() {
         return requested;
     }
@@ -51,9 +60,11 @@ pub(super) fn first(
         Ok(_) => return requested,
     };
     let request = &with_assignment(request, options, source);
-    // It takes no search.
+    // It takes no search, and is there a few seconds after the time is over, too.
     let work = if options.in_order { Some(crate::answer::GRACE_WORK) } else { session.search.budget.work };
-    let budget = Budget { work, ..session.search.budget.clone() };
+    let until = session.search.budget.until.max(Instant::now().checked_add(LEAST_TIME));
+    let until = until.filter(|_| session.search.budget.until.is_some());
+    let budget = Budget { work, until, time: None, ..session.search.budget.clone() };
     let grace = SearchOptions { budget, ..session.search.clone() };
     let least = match within(&by_sub_tile(request), options, source, &mut session.with(grace), &Plan::Least) {
         // What stands in the way of any schedule is told rather than the time.

@@ -9,6 +9,7 @@ mod program;
 
 use clap::Parser;
 use program::Program;
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -76,26 +77,18 @@ fn programs(module: &Module, text: &str, machine: &Machine) -> Vec<(&'static str
     vec![("in order", in_order(None)), ("ahead", in_order(Some(ahead))), ("scheduled", scheduled())]
 }
 
-/// What a call of the TTIR leaves in memory.
+/// What a call of the TTIR leaves in memory, with numbers rounded or not.
 struct Expected {
     rounded: Memory,
     unrounded: Memory,
-    /// Rounded, where of several elements of a store to one place another is the last.
-    in_other_order: Memory,
 }
 
-/// Takes for right what is found where several elements of a store go to one place: nobody says which is the last.
-fn settle(found: &mut Memory, expected: &Memory, orders: [&Memory; 2]) {
-    let [one, other] = orders.map(|memory| &memory.arrays);
-    for (k, (found, expected)) in found.arrays.iter_mut().zip(&expected.arrays).enumerate() {
-        let is_open = |place: usize| number(&one[k].data, place).to_bits() != number(&other[k].data, place).to_bits();
-        match (&mut found.data, &expected.data) {
-            (Data::Floats(x), Data::Floats(y)) => {
-                x.iter_mut().zip(y).enumerate().filter(|(place, _)| is_open(*place)).for_each(|(_, (x, y))| *x = *y);
-            }
-            (Data::Integers(x), Data::Integers(y)) => {
-                x.iter_mut().zip(y).enumerate().filter(|(place, _)| is_open(*place)).for_each(|(_, (x, y))| *x = *y);
-            }
+/// Takes for right what is found where several elements of a store go to one place.
+fn settle(found: &mut Memory, expected: &Memory, contested: &BTreeSet<(usize, usize)>) {
+    for &(array, place) in contested {
+        match (&mut found.arrays[array].data, &expected.arrays[array].data) {
+            (Data::Floats(found), Data::Floats(expected)) => found[place] = expected[place],
+            (Data::Integers(found), Data::Integers(expected)) => found[place] = expected[place],
             _ => {}
         }
     }
@@ -123,7 +116,7 @@ impl Checks {
         program: &Checked,
         launch: &Launch,
         before: &Memory,
-        Expected { rounded, unrounded, in_other_order }: &Expected,
+        Expected { rounded, unrounded }: &Expected,
     ) {
         if let Some(why) = launcher::refusal(program, launch) {
             println!("{name}: the launcher refuses it: {why}");
@@ -140,7 +133,7 @@ impl Checks {
             let mut found = before.clone();
             let wrong = match warps::run(program, &launch, 1, &mut found, &mut Choice::new(habit, 7)) {
                 Ok(_) => {
-                    settle(&mut found, expected, [rounded, in_other_order]);
+                    settle(&mut found, expected, rounded.contested.as_ref().unwrap_or(&BTreeSet::new()));
                     difference(expected, &found, tolerance).map(|one| one.to_string())
                 }
                 Err(Fault::Unknown { .. }) => {
@@ -172,17 +165,17 @@ fn run(folder: &Path, machine: Option<&Machine>, checks: &mut Checks) -> Result<
     for (k, call) in program.calls.iter().enumerate() {
         let arguments = program.arguments(call);
         let launch = Launch { arguments, grid: call.grid, arithmetic: Arithmetic::Rounded };
-        let executed = |arithmetic: Arithmetic, first_is_last: bool| {
-            let mut after = Memory { first_is_last, ..memory.clone() };
+        let executed = |arithmetic: Arithmetic| {
+            let contested = machine.is_some().then(BTreeSet::new);
+            let mut after = Memory { contested, ..memory.clone() };
             sequential::run_function(&module, function, &Launch { arithmetic, ..launch.clone() }, &mut after)?;
             Ok::<Memory, Fault>(after)
         };
-        let rounded = executed(Arithmetic::Rounded, false)?;
+        let rounded = executed(Arithmetic::Rounded)?;
         let bytes = changes(&memory, &rounded);
         if machine.is_some() {
-            let unrounded = executed(Arithmetic::Double, false)?;
-            let in_other_order = executed(Arithmetic::Rounded, true)?;
-            let expected = Expected { rounded, unrounded, in_other_order };
+            let unrounded = executed(Arithmetic::Double)?;
+            let expected = Expected { rounded, unrounded };
             for (name, program) in programs.iter().filter_map(|(name, program)| Some((name, program.as_ref().ok()?))) {
                 let name = format!("{}: {name}", folder.display());
                 checks.add(&name, program, &launch, &memory, &expected);
