@@ -1,10 +1,11 @@
-"""Kernels of other people, executed by an interpreter on the CPU: their TTIR against the warp programs that Twill makes of them.
+"""Kernels of other people, executed by an interpreter on the CPU: their TTIR against warp programs made of it.
 
     cargo build --release -p twill-fuzz --bin interpret
-    python -m bench.differential.interpreted TTIRFOLDER --interpreter target/release/interpret [--only fla] [--json rows.json]
+    python -m bench.differential.interpreted TTIRFOLDER --interpreter target/release/interpret --json rows.json
 
-Needs no GPU, no torch and no Triton. Arguments are made up as for the comparison on a GPU, smaller. Three warp programs are executed
-where there are: in order, with loads ahead, and of a schedule, each under four habits of who goes on next. Verdicts:
+Needs no GPU, no torch and no Triton. Arguments are made up as for the comparison on a GPU, smaller. Three warp programs
+are executed where there are: in order, with loads ahead, and of a schedule, each under four habits of who goes on next.
+Verdicts:
 
     equal        every execution leaves what the TTIR says, bit for bit where sums are added in its order, else to 1e-9
     DIFFERENT    one does not, or it faults, or nobody in it can go on
@@ -30,7 +31,7 @@ from .signature import arguments_of
 
 COUNTS, BEFORE = (1 << 20, 4 << 20, 20 << 20), 1 << 16
 """Elements of memory for each pointer, more where the TTIR wants more; those of them that are before it."""
-SAID = re.compile(r"(\d+) executions, (\d+) findings; (\d+) warp programs of calls have unknown operations, (\d+) are refused")
+SAID = re.compile(r"(\d+) executions, (\d+) findings;")
 FORMS = ("in order", "ahead", "scheduled")
 BEYOND = "masks must keep it out"
 
@@ -79,7 +80,7 @@ def executed(path: Path, interpreter: Path, seconds: float) -> dict:
             continue
         executions, findings = counts
         row["executions"] += executions
-        row["forms"] = {form: is_there and not any(form in line for line in said) for form, is_there in row["forms"].items()}
+        row["forms"] = {form: ran and not any(form in line for line in said) for form, ran in row["forms"].items()}
         verdicts.append("DIFFERENT" if findings else "equal" if executions else "not executed")
     return row | {"verdict": next(one for one in ("DIFFERENT", "equal", "too long", "not executed") if one in verdicts)}
 
@@ -101,7 +102,7 @@ def tried(path: Path, program: dict, interpreter: Path, seconds: float) -> tuple
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="with TTIR files")
-    parser.add_argument("--interpreter", type=Path, required=True, metavar="FILE", help="the command `interpret` of twill-fuzz")
+    parser.add_argument("--interpreter", type=Path, required=True, metavar="FILE", help="`interpret` of twill-fuzz")
     parser.add_argument("--only", default="", metavar="REGEX", help="kernels whose name contains this")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="kernels at a time (default: 2)")
     parser.add_argument("--seconds", type=float, default=120, metavar="N", help="for a trial (default: 120)")
@@ -113,9 +114,11 @@ def main() -> int:
         running = [pool.submit(executed, path, options.interpreter.resolve(), options.seconds) for path in paths]
         for done in as_completed(running):
             rows.append(row := done.result())
-            print(f"{row['id']}: {row['verdict']}, {row['executions']} executions", *row["said"], sep="\n  ", flush=True)
+            head = f"{row['id']}: {row['verdict']}, {row['executions']} executions"
+            print(head, *row["said"], sep="\n  ", flush=True)
             if options.json:
-                options.json.write_text(json.dumps(sorted(rows, key=lambda row: row["id"]), indent=1) + "\n", encoding="utf-8")
+                rows.sort(key=lambda row: row["id"])
+                options.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     counted = collections.Counter(row["verdict"] for row in rows)
     print(", ".join(f"{count} {verdict}" for verdict, count in counted.most_common()))
     print(f"{sum(row['executions'] for row in rows)} executions", end="")
