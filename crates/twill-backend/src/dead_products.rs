@@ -102,9 +102,8 @@ fn without(nodes: &mut Vec<Node>, k: usize) -> bool {
 
 fn before_op(op: &Op, live: &mut Live) {
     match op {
-        Op::Let { to, value } => {
+        Op::Let { to, .. } => {
             live.remove(to);
-            add(value, live);
         }
         Op::Copy { to, from } => {
             live.remove(to);
@@ -121,40 +120,13 @@ fn before_op(op: &Op, live: &mut Live) {
         Op::WgmmaInit(variable) => {
             live.insert(*variable);
         }
-        Op::Opaque { operands, results, .. } => {
-            results.iter().for_each(|to| {
-                live.remove(to);
-            });
-            operands.iter().for_each(|operand| add(operand, live));
-        }
-        Op::LocalStore { value, .. } => add(value, live),
-        Op::TmaLoad { coordinates, .. } | Op::TmaStore { coordinates, .. } => {
-            coordinates.iter().for_each(|one| add(one, live));
-        }
-        Op::CpAsync { pointers, mask, whole, .. } => {
-            let whole = whole.iter().flat_map(|whole| whole.expressions());
-            std::iter::once(pointers).chain(mask).chain(whole).for_each(|one| add(one, live));
-        }
-        Op::GlobalStore { pointers, value, mask } | Op::AtomicAdd { pointers, value, mask } => {
-            [pointers, value].into_iter().chain(mask).for_each(|one| add(one, live));
-        }
-        // What they name is there before them, and after them.
-        Op::WgmmaWait { .. }
-        | Op::Tcgen05Mma(_)
-        | Op::Tcgen05Commit(_)
-        | Op::CpAsyncCommit
-        | Op::CpAsyncWait(_)
-        | Op::FenceProxyAsync
-        | Op::GroupSync
-        | Op::TmaStoreWait(_)
-        | Op::MbarrierWait { .. }
-        | Op::MbarrierArrive { .. }
-        | Op::AdvanceCursor(_)
-        | Op::CopyCursor { .. }
-        | Op::NamedBarrierSync(_)
-        | Op::NamedBarrierArrive(_)
-        | Op::Timestamp(_) => {}
+        Op::Opaque { results, .. } => results.iter().for_each(|to| {
+            live.remove(to);
+        }),
+        // What a wait names is there before it, and after it.
+        _ => {}
     }
+    op.expressions().into_iter().for_each(|expression| add(expression, live));
 }
 
 /// What an expression reads.

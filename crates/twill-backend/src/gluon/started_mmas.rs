@@ -23,15 +23,7 @@ fn each_expression(nodes: &[Node], f: &mut impl FnMut(&Expression)) {
     for node in nodes {
         node.expressions().into_iter().for_each(&mut *f);
         if let Node::Op(op, _) = node {
-            match op {
-                Op::Let { value, .. } | Op::LocalStore { value, .. } => f(value),
-                Op::CpAsync { pointers, mask, .. } => std::iter::once(pointers).chain(mask).for_each(&mut *f),
-                Op::GlobalStore { pointers, value, mask } | Op::AtomicAdd { pointers, value, mask } => {
-                    [pointers, value].into_iter().chain(mask).for_each(&mut *f);
-                }
-                Op::Opaque { operands, .. } => operands.iter().for_each(&mut *f),
-                _ => {}
-            }
+            op.expressions().into_iter().for_each(&mut *f);
         }
         node.blocks().into_iter().for_each(|block| each_expression(block, f));
     }

@@ -332,6 +332,23 @@ pub enum AtomicOp {
 }
 
 impl Op {
+    /// What it computes.
+    pub fn expressions(&self) -> Vec<&Expression> {
+        match self {
+            Op::Let { value, .. } | Op::LocalStore { value, .. } => vec![value],
+            Op::TmaLoad { coordinates, .. } | Op::TmaStore { coordinates, .. } => coordinates.iter().collect(),
+            Op::CpAsync { pointers, mask, whole, .. } => {
+                let whole = whole.iter().flat_map(|whole| whole.expressions());
+                std::iter::once(pointers).chain(mask).chain(whole).collect()
+            }
+            Op::GlobalStore { pointers, value, mask } | Op::AtomicAdd { pointers, value, mask } => {
+                [pointers, value].into_iter().chain(mask).collect()
+            }
+            Op::Opaque { operands, .. } => operands.iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// The tiles in shared memory that it reads.
     pub fn reads(&self) -> Vec<Slot> {
         let mut slots = Vec::new();
@@ -342,21 +359,9 @@ impl Op {
                 }
             });
         };
+        self.expressions().into_iter().for_each(&mut within);
         match self {
-            Op::Let { value, .. } | Op::LocalStore { value, .. } => within(value),
-            Op::TmaLoad { coordinates, .. } => coordinates.iter().for_each(within),
-            Op::CpAsync { pointers, mask, whole, .. } => {
-                let whole = whole.iter().flat_map(|whole| whole.expressions());
-                std::iter::once(pointers).chain(mask).chain(whole).for_each(within);
-            }
-            Op::GlobalStore { pointers, value, mask } | Op::AtomicAdd { pointers, value, mask } => {
-                [pointers, value].into_iter().chain(mask).for_each(within);
-            }
-            Op::Opaque { operands, .. } => operands.iter().for_each(within),
-            Op::TmaStore { coordinates, from, .. } => {
-                coordinates.iter().for_each(within);
-                slots.push(from.clone());
-            }
+            Op::TmaStore { from, .. } => slots.push(from.clone()),
             Op::Wgmma { left, right, .. } => {
                 slots.extend([left, right].into_iter().filter_map(|o| match o {
                     Operand::Shared(slot) => Some(slot.clone()),

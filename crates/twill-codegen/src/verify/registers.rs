@@ -218,15 +218,12 @@ impl Walk<'_> {
                     }
                 }
             }
-            Op::TmaLoad { coordinates, .. } | Op::TmaStore { coordinates, .. } => self.reads(coordinates)?,
-            Op::CpAsync { pointers, mask, whole, .. } => {
-                let whole = whole.iter().flat_map(|whole| whole.expressions());
-                self.reads(std::iter::once(pointers).chain(mask).chain(whole))?;
-            }
-            Op::LocalStore { value, .. } => self.reads([value])?,
-            Op::GlobalStore { pointers, value, mask } | Op::AtomicAdd { pointers, value, mask } => {
-                self.reads([pointers, value].into_iter().chain(mask))?;
-            }
+            Op::TmaLoad { .. }
+            | Op::TmaStore { .. }
+            | Op::CpAsync { .. }
+            | Op::LocalStore { .. }
+            | Op::GlobalStore { .. }
+            | Op::AtomicAdd { .. } => self.reads(op.expressions())?,
             Op::Opaque { operands, results, .. } => {
                 self.reads(operands)?;
                 results.iter().for_each(|id| self.set(*id, Held::Value));

@@ -1,5 +1,6 @@
 //! What the assembler makes of a generated kernel, through `assemble.py` of its folder.
 
+use super::thresholds::THRESHOLDS;
 use super::written::Files;
 use crate::Error;
 use std::io;
@@ -18,10 +19,7 @@ const TOOLCHAIN: &str = include_str!("../../../../python/twill_gpu/toolchain.py"
 /// Where `assemble.py` writes the machine code as text.
 const LISTING: &str = "kernel.sass";
 
-/// Seconds of a processor that a kernel may take beyond the time for all searches. A choice: of 432 kernels of others, those that
-/// take longer take stock Triton minutes.
-const LAST_SECONDS: u64 = 15;
-/// What ends a process that took them (SIGXCPU).
+/// What ends a process that took all of its time (SIGXCPU).
 const OUT_OF_TIME: i32 = 24;
 
 /// What Python says where the system refuses it memory or space on a disk.
@@ -129,7 +127,8 @@ impl Assembler {
         let mut command = Command::new(&self.python);
         // No caches of Python in the folder.
         command.args(["-B", "assemble.py", "--json", "--sass", LISTING]).current_dir(folder).stdin(Stdio::null());
-        let seconds = self.until.map(|until| until.saturating_duration_since(Instant::now()).as_secs() + LAST_SECONDS);
+        let time = |until: Instant| until.saturating_duration_since(Instant::now()) + THRESHOLDS.last_time;
+        let seconds = self.until.map(|until| time(until).as_secs());
         command.args(seconds.map(|seconds| format!("--seconds={seconds}")));
         let output = match command.output() {
             Ok(output) => output,

@@ -1,5 +1,6 @@
 //! The numbers that the tuner decides by, and where each comes from.
 
+use std::time::Duration;
 use twill_graph::Cycles;
 
 /// The numbers that the tuner decides by.
@@ -12,6 +13,12 @@ pub(crate) struct Thresholds {
     pub(crate) padded_work: u64,
     /// Kernels that are assembled for want of registers, at most. A choice: each takes 2 to 15 s.
     pub(crate) assembled: u32,
+    /// Time for the schedule that takes least memory, where the time is over. A choice: of several loops together it takes a few
+    /// seconds.
+    pub(crate) least_time: Duration,
+    /// Time of a processor that a kernel may take the compiler beyond the time for all searches. A choice: of 432 kernels of others,
+    /// those that take longer take stock Triton minutes.
+    pub(crate) last_time: Duration,
     /// Searches with less shared memory if the best schedule takes too much of it. A choice.
     pub(crate) smaller: u32,
     /// Added latency of the tensor core, in the order in which it is tried: fractions of the 512 cycles of an MMA. Source:
@@ -71,6 +78,8 @@ pub(crate) const THRESHOLDS: Thresholds = Thresholds {
     residents: 4,
     needed: (0.85, 0.45),
     shared: 2,
+    least_time: Duration::from_secs(5),
+    last_time: Duration::from_secs(15),
     smaller: 3,
     later: [Cycles(64), Cycles(128), Cycles(192), Cycles(256)],
     latest: Cycles(320),

@@ -7,13 +7,9 @@ use super::thresholds::THRESHOLDS;
 use super::{Assembler, CompileOptions, Which, rules};
 use crate::{Error, LoopProblem, Loops, Request, Session, Source, TopOptions};
 use crate::{problems_of_source, schedule_file, top};
-use std::time::Duration;
 use twill_exact::{Budget, Naive, SearchOptions};
 use twill_graph::{Bytes, Problem, Status, WarpAssignment};
 use web_time::Instant;
-
-/// Time for the schedule that takes least memory. A choice: where several loops are scheduled together it takes a few seconds.
-const LEAST_TIME: Duration = Duration::from_secs(5);
 
 /// An attempt with another schedule than the best.
 pub(super) struct Other {
@@ -62,7 +58,7 @@ pub(super) fn first(
     let request = &with_assignment(request, options, source);
     // It takes no search, and is there a few seconds after the time is over, too.
     let work = if options.in_order { Some(crate::answer::GRACE_WORK) } else { session.search.budget.work };
-    let until = session.search.budget.until.max(Instant::now().checked_add(LEAST_TIME));
+    let until = session.search.budget.until.max(Instant::now().checked_add(THRESHOLDS.least_time));
     let until = until.filter(|_| session.search.budget.until.is_some());
     let budget = Budget { work, until, time: None, ..session.search.budget.clone() };
     let grace = SearchOptions { budget, ..session.search.clone() };
