@@ -1,10 +1,10 @@
 //! Global memory, and what a kernel is called with.
 
 use crate::fault::Fault;
-use crate::value::{Arithmetic, Data, Pointer, Tile};
+use crate::value::{Arithmetic, Data, Pointer, Tile, unsigned, wrapped};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
-use twill_triton::mlir::Type;
+use twill_triton::mlir::{FloatKind, Type};
 
 /// An array in global memory.
 #[derive(Clone, Debug)]
@@ -104,6 +104,67 @@ impl Tensor {
 pub(crate) enum Combination {
     Overwrite,
     Add,
+    Max,
+    Min,
+    /// Of integers without signs.
+    MaxUnsigned,
+    MinUnsigned,
+    And,
+    Or,
+    Xor,
+}
+
+impl Combination {
+    /// That of an atomic operation, by the TTIR's word for it.
+    pub(crate) fn of(word: &str) -> Option<Combination> {
+        Some(match word {
+            "add" | "fadd" => Combination::Add,
+            "exch" => Combination::Overwrite,
+            "max" => Combination::Max,
+            "min" => Combination::Min,
+            "umax" => Combination::MaxUnsigned,
+            "umin" => Combination::MinUnsigned,
+            "and" => Combination::And,
+            "or" => Combination::Or,
+            "xor" => Combination::Xor,
+            _ => return None,
+        })
+    }
+
+    fn floats(self, old: f64, new: f64) -> Option<f64> {
+        Some(match self {
+            Combination::Overwrite => new,
+            Combination::Add => old + new,
+            Combination::Max => old.max(new),
+            Combination::Min => old.min(new),
+            _ => return None,
+        })
+    }
+
+    fn integers(self, old: i64, new: i64, element: &Type) -> i64 {
+        let natural = |x: i64| unsigned(x, element);
+        let found = match self {
+            Combination::Overwrite => new,
+            Combination::Add => old.wrapping_add(new),
+            Combination::Max => old.max(new),
+            Combination::Min => old.min(new),
+            Combination::MaxUnsigned if natural(old) > natural(new) => old,
+            Combination::MinUnsigned if natural(old) < natural(new) => old,
+            Combination::MaxUnsigned | Combination::MinUnsigned => new,
+            Combination::And => old & new,
+            Combination::Or => old | new,
+            Combination::Xor => old ^ new,
+        };
+        wrapped(found, element)
+    }
+}
+
+/// What an atomic operation does to an element.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Atomic<'a> {
+    Combine(Combination),
+    /// Overwrites what is the same as this.
+    CompareAndSwap(&'a Tile),
 }
 
 impl Memory {
@@ -132,6 +193,9 @@ impl Memory {
                 (Some((Data::Floats(x), k)), true) => floats.push(x[k]),
                 (None, true) => floats.push(0.0),
                 (Some((Data::Integers(x), k)), false) => integers.push(x[k]),
+                (Some((Data::Floats(x), k)), false) if *element == Type::Integer(32) => {
+                    integers.push(i64::from((x[k] as f32).to_bits() as i32));
+                }
                 (None, false) => integers.push(0),
                 _ => return Err(Fault::Shapes { what: "a load".into() }),
             }
@@ -146,6 +210,7 @@ impl Memory {
         how: Combination,
         arithmetic: Arithmetic,
     ) -> Result<(), Fault> {
+        let unfit = |array: &str| Fault::Shapes { what: format!("a store to {array}") };
         let mut written = HashSet::new();
         for (k, at) in at.iter().enumerate() {
             let Some(at) = at else { continue };
@@ -159,13 +224,17 @@ impl Memory {
             let k = if value.len() == 1 { 0 } else { k };
             match (&mut array.data, value) {
                 (Data::Floats(x), Data::Floats(y)) => {
-                    let new = if how == Combination::Add { x[place] + y[k] } else { y[k] };
+                    let new = how.floats(x[place], y[k]).ok_or_else(|| unfit(&array.name))?;
                     x[place] = arithmetic.round(new, &array.element);
                 }
-                (Data::Integers(x), Data::Integers(y)) => {
-                    x[place] = if how == Combination::Add { x[place].wrapping_add(y[k]) } else { y[k] };
+                (Data::Integers(x), Data::Integers(y)) => x[place] = how.integers(x[place], y[k], &array.element),
+                // The bits of a float as an integer (Triton's atomic maximum of floats).
+                (Data::Floats(x), Data::Integers(y)) if array.element == Type::Float(FloatKind::F32) => {
+                    let old = i64::from((x[place] as f32).to_bits() as i32);
+                    let new = how.integers(old, y[k], &Type::Integer(32));
+                    x[place] = f64::from(f32::from_bits(new as u32));
                 }
-                _ => return Err(Fault::Shapes { what: format!("a store to {}", array.name) }),
+                _ => return Err(unfit(&array.name)),
             }
         }
         Ok(())
@@ -193,6 +262,36 @@ impl Memory {
         arithmetic: Arithmetic,
     ) -> Result<(), Fault> {
         self.scatter(&masked(pointers, mask)?, &value.data, how, arithmetic)
+    }
+
+    /// An atomic operation through pointers, one element after another. Returns what was there before; zero where the mask is.
+    pub(crate) fn atomic(
+        &mut self,
+        pointers: &Tile,
+        value: &Tile,
+        mask: Option<&Tile>,
+        how: Atomic<'_>,
+        element: &Type,
+        arithmetic: Arithmetic,
+    ) -> Result<Tile, Fault> {
+        let unfit = || Fault::Shapes { what: "an atomic operation".into() };
+        let at = masked(pointers, mask)?;
+        let of = |tile: &Tile, k: usize| tile.data.gather(std::iter::once(if tile.data.len() == 1 { 0 } else { k }));
+        let mut before = self.gather(&[], element, None)?;
+        for (k, at) in at.iter().enumerate() {
+            let old = self.gather(&[*at], element, None)?;
+            let (how, wanted) = match how {
+                Atomic::Combine(how) => (how, true),
+                Atomic::CompareAndSwap(expected) => (Combination::Overwrite, of(expected, k).is_same(&old)),
+            };
+            if wanted {
+                self.scatter(&[*at], &of(value, k), how, arithmetic)?;
+            }
+            if !before.append(&old) {
+                return Err(unfit());
+            }
+        }
+        Ok(Tile { shape: pointers.shape.clone(), data: before })
     }
 
     fn addresses(&self, tensor: &Tensor, tile_origin: &[i64], block: &[usize]) -> Result<Vec<Option<Pointer>>, Fault> {

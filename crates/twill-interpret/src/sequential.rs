@@ -1,15 +1,16 @@
 //! A kernel as its TTIR says: one program of the grid after the other, one operation after the other.
 
 use crate::fault::Fault;
-use crate::memory::{Argument, Combination, Launch, Memory, Tensor};
+use crate::memory::{Argument, Atomic, Combination, Launch, Memory, Tensor};
 use crate::value::{
-    Combine, Data, Elementwise, Tile, apply, dot, gather, inline_ptx, join, reduce, reduce_by, scan_by, split,
+    Combine, Data, Elementwise, Scaled, Tile, apply, dot, gather, histogram, inline_ptx, join, reduce, reduce_by,
+    scan_by, split,
 };
 use std::collections::HashMap;
 use std::rc::Rc;
 use twill_triton::Kernel;
 use twill_triton::kernel::{RETURN_IF, RETURN_UNLESS, grid_control};
-use twill_triton::mlir::{Attribute, BlockId, Module, Operation, OperationId, Type, ValueId};
+use twill_triton::mlir::{Attribute, BlockId, FloatKind, Module, Operation, OperationId, Type, ValueId};
 
 /// Blocks and iterations of one loop after which a kernel is not believed to end.
 const MOST_BLOCKS: u64 = 1_000_000;
@@ -283,18 +284,68 @@ impl<'a> ProgramInstance<'a> {
                     (self.tensor(*tensor)?, self.tile_origin(coordinates)?, self.get(*value)?);
                 return self.memory.store_block(&tensor, &tile_origin, &value, how, arithmetic);
             }
-            ("tt.store" | "tt.atomic_rmw", [pointers, value, mask @ ..]) => {
-                let how = combination(operation)?;
+            ("tt.store", [pointers, value, mask @ ..]) => {
                 let (pointers, value) = (self.get(*pointers)?, self.get(*value)?);
                 let mask = mask.first().map(|m| self.get(*m)).transpose()?;
-                return self.memory.store(&pointers, &value, mask.as_deref(), how, arithmetic);
+                return self.memory.store(&pointers, &value, mask.as_deref(), Combination::Overwrite, arithmetic);
             }
+            ("tt.atomic_rmw", [pointers, value, mask @ ..]) => {
+                let how = Atomic::Combine(combination(operation)?);
+                let mask = mask.first().map(|m| self.get(*m)).transpose()?;
+                return self.atomic(operation, *pointers, *value, mask, how);
+            }
+            ("tt.atomic_cas", [pointers, expected, value]) => {
+                let expected = self.get(*expected)?;
+                return self.atomic(operation, *pointers, *value, None, Atomic::CompareAndSwap(&expected));
+            }
+            ("tt.print" | "tt.assert", _) => return Ok(()),
             _ => {}
         }
         let Some(result) = operation.results.first().copied() else { return Err(unknown(operation)) };
         let tile = self.value(id, operation, result)?;
         self.set(result, tile);
         Ok(())
+    }
+
+    fn atomic(
+        &mut self,
+        operation: &Operation,
+        pointers: ValueId,
+        value: ValueId,
+        mask: Option<Rc<Tile>>,
+        how: Atomic<'_>,
+    ) -> Result<(), Fault> {
+        let (pointers, value, element) = (self.get(pointers)?, self.get(value)?, self.element(value));
+        let arithmetic = self.launch.arithmetic;
+        let before = self.memory.atomic(&pointers, &value, mask.as_deref(), how, element, arithmetic)?;
+        if let Some(result) = operation.results.first() {
+            self.set(*result, before.shared());
+        }
+        Ok(())
+    }
+
+    /// A product of operands with scales.
+    fn scaled_dot(&self, operation: &Operation, element: &Type) -> Result<Tile, Fault> {
+        let unfit = || Fault::Shapes { what: format!("`{}`", operation.name) };
+        let (Some(Attribute::Integers(segments)), [a, b, sum, scales @ ..]) =
+            (operation.attributes.get("operandSegmentSizes"), operation.operands.as_slice())
+        else {
+            return Err(unfit());
+        };
+        let mut scales = scales.iter();
+        let is_half = [a, b].iter().any(|v| *self.element(**v) == Type::Float(FloatKind::F16));
+        let product = Type::Float(if is_half { FloatKind::F16 } else { FloatKind::BF16 });
+        let mut side = |value: &ValueId, k: usize, format: &str, packing: &str| -> Result<Tile, Fault> {
+            let scale = match segments.get(3 + k) {
+                Some(1) => Some(self.get(*scales.next().ok_or_else(unfit)?)?),
+                _ => None,
+            };
+            let along_depth = !matches!(operation.attributes.get(packing), Some(Attribute::Bool(false)));
+            let operand = Scaled { is_left: k == 0, is_e2m1: word(operation, format) == Some("e2m1"), along_depth };
+            operand.numbers(&*self.get(*value)?, scale.as_deref(), &product, self.launch.arithmetic).ok_or_else(unfit)
+        };
+        let (a, b) = (side(a, 0, "a_elem_type", "lhs_k_pack")?, side(b, 1, "b_elem_type", "rhs_k_pack")?);
+        dot(&a, &b, Some(&*self.get(*sum)?), element, self.launch.arithmetic)
     }
 
     /// The result of an operation without effects.
@@ -322,6 +373,11 @@ impl<'a> ProgramInstance<'a> {
             ("tt.gather", [x, places]) => gather(&*self.get(*x)?, &*self.get(*places)?, axis())?,
             ("tt.join", [a, b]) => join(&*self.get(*a)?, &*self.get(*b)?)?,
             ("tt.dot", [a, b, c]) => dot(&*self.get(*a)?, &*self.get(*b)?, Some(&*self.get(*c)?), element, arithmetic)?,
+            ("tt.dot_scaled", _) => self.scaled_dot(operation, element)?,
+            ("tt.histogram", [x, mask @ ..]) => {
+                let mask = mask.first().map(|m| self.get(*m)).transpose()?;
+                histogram(&*self.get(*x)?, mask.as_deref(), shape.first().copied().unwrap_or(0))?
+            }
             ("tt.load", [pointers, rest @ ..]) => {
                 let pointers = self.get(*pointers)?;
                 let mask = rest.first().map(|m| self.get(*m)).transpose()?;
@@ -398,10 +454,10 @@ fn program_axis(operation: &Operation) -> usize {
 
 fn combination(operation: &Operation) -> Result<Combination, Fault> {
     match operation.name.as_str() {
-        "tt.store" | "tt.descriptor_store" => Ok(Combination::Overwrite),
+        "tt.descriptor_store" => Ok(Combination::Overwrite),
         _ => match ["kind", "atomic_rmw_op", "reduceKind"].iter().find_map(|key| word(operation, key)) {
-            None | Some("add" | "fadd") => Ok(Combination::Add),
-            Some(_) => Err(unknown(operation)),
+            None => Ok(Combination::Add),
+            Some(word) => Combination::of(word).ok_or_else(|| unknown(operation)),
         },
     }
 }

@@ -2,7 +2,7 @@
 
 use super::elements::Elementwise;
 use super::integers::{unsigned, wrapped};
-use super::tile::Data;
+use super::tile::{Data, Pointer};
 use crate::fault::Fault;
 use twill_graph::saturate;
 use twill_triton::mlir::{FloatKind, Type};
@@ -38,9 +38,29 @@ pub(super) fn convert(one: &Elementwise<'_>, operand: &Data) -> Result<Data, Fau
         ("arith.trunci" | "arith.extsi" | "arith.index_cast", Data::Integers(x)) => {
             Ok(Data::Integers(x.iter().map(|x| wrapped(*x, to)).collect()))
         }
+        ("tt.ptr_to_int", data) => Ok(Data::Integers(addresses(data, from).ok_or_else(|| one.unfit())?)),
+        ("tt.int_to_ptr", Data::Integers(x)) => {
+            Ok(Data::Pointers(x.iter().map(|x| Pointer::at(*x, bytes(to))).collect()))
+        }
+        // An array has elements of one type, of the same number of bytes in whatever type they are read.
+        ("arith.bitcast" | "tt.bitcast", Data::Pointers(x)) => Ok(Data::Pointers(x.clone())),
         ("arith.bitcast" | "tt.bitcast", data) => bitcast(data, from, to).ok_or_else(|| one.unfit()),
         _ => Err(one.unfit()),
     }
+}
+
+/// Bytes of what a pointer of this type points to.
+fn bytes(pointer: &Type) -> i64 {
+    match pointer.element() {
+        Type::Pointer { pointee, .. } => i64::from(pointee.scalar_bits().unwrap_or(8) / 8).max(1),
+        _ => 1,
+    }
+}
+
+/// Addresses as integers.
+pub(super) fn addresses(data: &Data, pointer: &Type) -> Option<Vec<i64>> {
+    let Data::Pointers(all) = data else { return None };
+    Some(all.iter().map(|at| at.address(bytes(pointer))).collect())
 }
 
 /// The same bits as elements of another type.

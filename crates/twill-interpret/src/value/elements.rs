@@ -60,9 +60,13 @@ impl Elementwise<'_> {
             }
             ("arith.cmpf", [Data::Floats(a), Data::Floats(b)]) => self.compare_floats(a, b),
             ("arith.cmpi", [Data::Integers(a), Data::Integers(b)]) => self.compare_integers(a, b),
-            ("arith.bitcast" | "tt.bitcast", [x]) => convert::convert(self, x),
+            ("arith.bitcast" | "tt.bitcast" | "tt.ptr_to_int" | "tt.int_to_ptr", [x]) => convert::convert(self, x),
             (_, [x]) if is_conversion(self.operation) => convert::convert(self, x),
             (_, [Data::Integers(a), Data::Integers(b)]) => self.integers(a, b),
+            ("arith.cmpi", [a @ Data::Pointers(_), b @ Data::Pointers(_)]) => {
+                let numbers = |x: &Data| convert::addresses(x, self.from).ok_or_else(|| self.unfit());
+                self.compare_integers(&numbers(a)?, &numbers(b)?)
+            }
             ("math.absi", [Data::Integers(a)]) => {
                 Ok(Data::Integers(a.iter().map(|x| wrapped(x.wrapping_abs(), self.element)).collect()))
             }
@@ -89,6 +93,7 @@ impl Elementwise<'_> {
             [a, b, c, ..] => {
                 let of: fn(f64, f64, f64) -> f64 = match self.operation {
                     "math.fma" => f64::mul_add,
+                    "tt.extern_elementwise" if self.predicate == Some("__nv_fmaf") => f64::mul_add,
                     // What is not a number is kept, or becomes the lower bound.
                     "tt.clampf" if self.predicate.is_some_and(|word| !matches!(word, "none" | "0")) => {
                         |x, low, high| {
@@ -113,19 +118,31 @@ impl Elementwise<'_> {
         };
         Some(match name {
             "arith.negf" => |x| -x,
-            "math.exp" | "__nv_expf" => f64::exp,
+            "math.exp" | "__nv_expf" | "__nv_fast_expf" => f64::exp,
             "math.exp2" | "__nv_exp2f" => f64::exp2,
-            "math.log" | "__nv_logf" => f64::ln,
-            "math.log2" | "__nv_log2f" => f64::log2,
-            "math.sqrt" | "tt.precise_sqrt" => f64::sqrt,
-            "math.rsqrt" => |x| x.sqrt().recip(),
-            "math.sin" => f64::sin,
-            "math.cos" => f64::cos,
+            "math.log" | "__nv_logf" | "__nv_fast_logf" => f64::ln,
+            "math.log2" | "__nv_log2f" | "__nv_fast_log2f" => f64::log2,
+            "math.sqrt" | "tt.precise_sqrt" | "__nv_sqrtf" => f64::sqrt,
+            "math.rsqrt" | "__nv_rsqrtf" => |x| x.sqrt().recip(),
+            "math.sin" | "__nv_sinf" | "__nv_fast_sinf" => f64::sin,
+            "math.cos" | "__nv_cosf" | "__nv_fast_cosf" => f64::cos,
             "math.tanh" | "__nv_tanhf" => f64::tanh,
-            "math.erf" => erf,
-            "math.absf" => f64::abs,
-            "math.floor" => f64::floor,
-            "math.ceil" => f64::ceil,
+            "math.erf" | "__nv_erff" => erf,
+            "math.absf" | "__nv_fabsf" => f64::abs,
+            "math.floor" | "__nv_floorf" => f64::floor,
+            "math.ceil" | "__nv_ceilf" => f64::ceil,
+            "__nv_rintf" | "__nv_nearbyintf" => f64::round_ties_even,
+            "__nv_roundf" => f64::round,
+            "__nv_truncf" => f64::trunc,
+            "__nv_exp10f" => |x| 10_f64.powf(x),
+            "__nv_expm1f" => f64::exp_m1,
+            "__nv_log1pf" => f64::ln_1p,
+            "__nv_log10f" => f64::log10,
+            "__nv_sinhf" => f64::sinh,
+            "__nv_coshf" => f64::cosh,
+            "__nv_tanf" => f64::tan,
+            "__nv_atanf" => f64::atan,
+            "__nv_rcp_rn" | "__nv_frcp_rn" => f64::recip,
             _ => return None,
         })
     }
@@ -141,7 +158,12 @@ impl Elementwise<'_> {
             ("arith.minnumf", _) => f64::min,
             ("arith.maximumf", _) => |a, b| if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) },
             ("arith.minimumf", _) => |a, b| if a.is_nan() || b.is_nan() { f64::NAN } else { a.min(b) },
-            ("tt.extern_elementwise", Some("__nv_powf")) => f64::powf,
+            ("tt.extern_elementwise", Some("__nv_powf" | "__nv_fast_powf")) => f64::powf,
+            ("tt.extern_elementwise", Some("__nv_fmaxf")) => f64::max,
+            ("tt.extern_elementwise", Some("__nv_fminf")) => f64::min,
+            ("tt.extern_elementwise", Some("__nv_fdividef" | "__nv_fast_fdividef" | "__nv_fdiv_rn")) => |a, b| a / b,
+            ("tt.extern_elementwise", Some("__nv_atan2f")) => f64::atan2,
+            ("tt.extern_elementwise", Some("__nv_fmodf")) => |a, b| a % b,
             _ => return None,
         })
     }

@@ -42,10 +42,8 @@ fn collected(tiles: &[Rc<Tile>], shape: &[usize], found: Vec<(usize, Vec<Rc<Tile
     let of = |k: usize| {
         let mut data = tiles[k].data.gather(std::iter::empty());
         for (_, one) in &found {
-            match (&mut data, &one.get(k).ok_or_else(unfit)?.data) {
-                (Data::Floats(all), Data::Floats(x)) => all.extend(x),
-                (Data::Integers(all), Data::Integers(x)) => all.extend(x),
-                _ => return Err(unfit()),
+            if !data.append(&one.get(k).ok_or_else(unfit)?.data) {
+                return Err(unfit());
             }
         }
         Ok(Tile { shape: shape.to_vec(), data })
@@ -129,4 +127,21 @@ pub(crate) fn split(tile: &Tile) -> Result<[Tile; 2], Fault> {
     let half =
         |first: usize| Tile { shape: shape.to_vec(), data: tile.data.gather((first..tile.data.len()).step_by(2)) };
     Ok([half(0), half(1)])
+}
+/// How many elements are each of the numbers from 0 to `bins`; those where the mask is zero are not counted.
+pub(crate) fn histogram(tile: &Tile, mask: Option<&Tile>, bins: usize) -> Result<Tile, Fault> {
+    let unfit = || Fault::Shapes { what: "tt.histogram".into() };
+    let Data::Integers(all) = &tile.data else { return Err(unfit()) };
+    let mask = match mask.map(|mask| &mask.data) {
+        Some(Data::Integers(mask)) if mask.len() == all.len() => Some(mask),
+        None => None,
+        Some(_) => return Err(unfit()),
+    };
+    let mut counts = vec![0; bins];
+    for (k, x) in all.iter().enumerate() {
+        if mask.is_none_or(|mask| mask[k] != 0) {
+            *usize::try_from(*x).ok().and_then(|x| counts.get_mut(x)).ok_or_else(unfit)? += 1;
+        }
+    }
+    Ok(Tile { shape: vec![bins], data: Data::Integers(counts) })
 }

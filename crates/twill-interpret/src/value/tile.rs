@@ -11,6 +11,24 @@ pub struct Pointer {
     pub offset: i64,
 }
 
+/// Bits of an address that say where in an array it is; those above are the array's number, from 1. Address 0 is in none.
+const PLACE_BITS: u32 = 40;
+
+impl Pointer {
+    /// The address as an integer, of elements of so many bytes.
+    pub fn address(self, bytes: i64) -> i64 {
+        let middle = ((self.array as i64 + 1) << PLACE_BITS) + (1 << (PLACE_BITS - 1));
+        middle.wrapping_add(self.offset.wrapping_mul(bytes))
+    }
+
+    /// Where an address points to; outside of all arrays if it is none.
+    pub(super) fn at(address: i64, bytes: i64) -> Pointer {
+        let array = usize::try_from((address >> PLACE_BITS) - 1).unwrap_or(usize::MAX);
+        let offset = (address & ((1 << PLACE_BITS) - 1)) - (1 << (PLACE_BITS - 1));
+        Pointer { array, offset: offset / bytes }
+    }
+}
+
 /// Elements of one sort.
 #[derive(Clone, Debug)]
 pub enum Data {
@@ -53,6 +71,17 @@ impl Data {
             Data::Integers(x) => Data::Integers(at.map(|k| x[k]).collect()),
             Data::Pointers(x) => Data::Pointers(at.map(|k| x[k]).collect()),
         }
+    }
+
+    /// Adds elements of the same sort at the end; returns whether they are.
+    pub(crate) fn append(&mut self, more: &Data) -> bool {
+        match (self, more) {
+            (Data::Floats(x), Data::Floats(y)) => x.extend(y),
+            (Data::Integers(x), Data::Integers(y)) => x.extend(y),
+            (Data::Pointers(x), Data::Pointers(y)) => x.extend(y),
+            _ => return false,
+        }
+        true
     }
 
     /// The same with the elements of `part` at these positions; `None` where they are of another kind.

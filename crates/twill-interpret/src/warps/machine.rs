@@ -275,6 +275,7 @@ impl Machine<'_, '_> {
             (Sum::Held(Held::Tile(tile)), _) => Some(tile.clone()),
             // An MMA before this one of the same group, which is done.
             (Sum::Held(Held::InFlight(result)), _) => result.tile.borrow().clone(),
+            (Sum::Held(Held::Tensor(_)), _) => return Err(Fault::Shapes { what: "the accumulator of an MMA".into() }),
             (Sum::Destination, Target::Memory(at)) => Some(self.storage.read_by_unit(at)?),
             (Sum::Destination | Sum::Zero, _) => None,
         };

@@ -4,8 +4,10 @@ use super::evaluate::extents;
 use super::machine::Machine;
 use super::units::Held;
 use crate::fault::Fault;
-use crate::memory::{Argument, Combination, Tensor};
-use crate::value::{Elementwise, Tile, apply, dot, inline_ptx, join, reduce_by, scan_by, split};
+use crate::memory::{Argument, Atomic, Combination, Tensor};
+use crate::value::{
+    Data, Elementwise, Tile, apply, dot, gather, histogram, inline_ptx, join, reduce_by, scan_by, split,
+};
 use std::collections::HashMap;
 use std::rc::Rc;
 use twill_codegen::ir::{CombineRegion, Expression, ExpressionKind, Opaque, VariableId};
@@ -26,9 +28,20 @@ impl Machine<'_, '_> {
         let result = results.first().map(|v| &variables[v.index()]);
         let axis = || operation.attribute("axis").and_then(|a| a.parse().ok()).unwrap_or(0);
         let found: Vec<Tile> = match (operation.name.as_str(), operands) {
-            ("gpu.barrier", _) => Vec::new(),
+            ("gpu.barrier" | "tt.print" | "tt.assert", _) => Vec::new(),
+            ("tt.make_tensor_descriptor", [base, sizes @ ..]) if sizes.len() % 2 == 0 => {
+                let base = self.evaluate(g, base)?;
+                let Data::Pointers(pointers) = &base.data else { return Err(unfit()) };
+                let [first] = pointers.as_slice() else { return Err(unfit()) };
+                let sizes = self.numbers(g, sizes)?;
+                let (extents, strides) = sizes.split_at(sizes.len() / 2);
+                let (extents, strides) = (extents.to_vec(), strides.to_vec());
+                let tensor = Tensor { array: first.array, first: first.offset, extents, strides };
+                self.hold(g, *results.first().ok_or_else(unfit)?, Some(Held::Tensor(Rc::new(tensor))));
+                return Ok(());
+            }
             ("tt.descriptor_load", [tensor, coordinates @ ..]) => {
-                let (tensor, origin) = (self.described(tensor)?, self.numbers(g, coordinates)?);
+                let (tensor, origin) = (self.described(g, tensor)?, self.numbers(g, coordinates)?);
                 let variable = result.ok_or_else(unfit)?;
                 let shape = extents(&variable.shape);
                 vec![self.memory.load_block(&tensor, &origin, &shape, &variable.element)?]
@@ -39,7 +52,7 @@ impl Machine<'_, '_> {
                     Some("add" | "1") => Combination::Add,
                     Some(_) => return Err(unknown()),
                 };
-                let (tensor, origin) = (self.described(tensor)?, self.numbers(g, coordinates)?);
+                let (tensor, origin) = (self.described(g, tensor)?, self.numbers(g, coordinates)?);
                 let value = self.evaluate(g, value)?;
                 self.memory.store_block(&tensor, &origin, &value, how, arithmetic)?;
                 Vec::new()
@@ -60,13 +73,20 @@ impl Machine<'_, '_> {
                         Vec::new()
                     }
                     ("tt.atomic_rmw", [pointers, value, mask @ ..]) => {
-                        if !matches!(operation.attribute("atomic_rmw_op"), None | Some("add" | "fadd")) {
-                            return Err(unknown());
-                        }
-                        let mask = mask.first().map(|t| &**t);
-                        let before = self.memory.load(pointers, mask, None, &result.ok_or_else(unfit)?.element)?;
-                        self.memory.store(pointers, value, mask, Combination::Add, arithmetic)?;
-                        vec![before]
+                        let how = operation.attribute("atomic_rmw_op").map_or(Some(Combination::Add), Combination::of);
+                        let how = Atomic::Combine(how.ok_or_else(unknown)?);
+                        let (mask, element) = (mask.first().map(|t| &**t), &result.ok_or_else(unfit)?.element);
+                        vec![self.memory.atomic(pointers, value, mask, how, element, arithmetic)?]
+                    }
+                    ("tt.atomic_cas", [pointers, expected, value]) => {
+                        let element = &result.ok_or_else(unfit)?.element;
+                        let how = Atomic::CompareAndSwap(expected);
+                        vec![self.memory.atomic(pointers, value, None, how, element, arithmetic)?]
+                    }
+                    ("tt.gather", [x, places]) => vec![gather(x, places, axis())?],
+                    ("tt.histogram", [x, mask @ ..]) => {
+                        let bins = extents(&result.ok_or_else(unfit)?.shape).first().copied().unwrap_or(0);
+                        vec![histogram(x, mask.first().map(|t| &**t), bins)?]
                     }
                     ("tt.reshape", [x]) => {
                         vec![x.reshape(extents(&result.ok_or_else(unfit)?.shape)).ok_or_else(unfit)?]
@@ -102,9 +122,14 @@ impl Machine<'_, '_> {
         all.iter().map(|e| self.integer(g, e)).collect()
     }
 
-    /// The tensor of a descriptor that the kernel is given.
-    fn described(&self, value: &Expression) -> Result<Tensor, Fault> {
-        let unfit = || Fault::Unknown { what: "a descriptor that is made in the kernel".into() };
+    /// The tensor of a descriptor.
+    fn described(&self, g: usize, value: &Expression) -> Result<Tensor, Fault> {
+        let unfit = || Fault::Unknown { what: "a descriptor of several".into() };
+        if let ExpressionKind::Variable(id) = &value.kind
+            && let Some(Some(Held::Tensor(tensor))) = self.groups[g].variables.get(id.index())
+        {
+            return Ok((**tensor).clone());
+        }
         let ExpressionKind::Parameter(name) = &value.kind else { return Err(unfit()) };
         let descriptor = self.program.descriptors.iter().find(|d| d.name == *name).ok_or_else(unfit)?;
         match self.launch.argument(&descriptor.parameter)? {

@@ -24,6 +24,8 @@ pub(super) enum Held {
     Tile(Rc<Tile>),
     /// The result of an MMA that the group has not waited for.
     InFlight(Rc<Result>),
+    /// A descriptor that the group has made.
+    Tensor(Rc<Tensor>),
 }
 
 /// An `mbarrier`: array and slot.

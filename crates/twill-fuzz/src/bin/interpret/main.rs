@@ -136,7 +136,8 @@ impl Checks {
                     settle(&mut found, expected, rounded.contested.as_ref().unwrap_or(&BTreeSet::new()));
                     difference(expected, &found, tolerance).map(|one| one.to_string())
                 }
-                Err(Fault::Unknown { .. }) => {
+                Err(fault @ Fault::Unknown { .. }) => {
+                    println!("{name}: not executed: {fault}");
                     self.unknown += 1;
                     return;
                 }

@@ -47,10 +47,23 @@ impl Program {
     /// Global memory before a call.
     pub(crate) fn memory(&self) -> Result<Memory, Box<dyn Error>> {
         let array = |(k, one): (usize, &Memories)| -> Result<Array, Box<dyn Error>> {
-            Ok(Array { name: one.name.clone(), element: one.element()?, data: one.data(k)? })
+            let data = match one.contents.strip_prefix("addresses ") {
+                Some(other) => Data::Integers(vec![self.address(other)?; one.count]),
+                None => one.data(k)?,
+            };
+            Ok(Array { name: one.name.clone(), element: one.element()?, data })
         };
         let arrays = self.pointers.iter().enumerate().map(array).collect::<Result<_, _>>()?;
         Ok(Memory { arrays, ..Memory::default() })
+    }
+
+    /// The address of a pointer's memory.
+    fn address(&self, name: &str) -> Result<i64, Box<dyn Error>> {
+        let array =
+            self.pointers.iter().position(|one| one.name == name).ok_or_else(|| format!("no pointer {name}"))?;
+        let one = &self.pointers[array];
+        let bytes = i64::from(one.element()?.scalar_bits().unwrap_or(8) / 8);
+        Ok(Pointer { array, offset: one.before }.address(bytes.max(1)))
     }
 
     /// By name, what parameters are given in a call.
@@ -111,6 +124,8 @@ impl Memories {
             "all" => each(&|_| number),
             // Of sequences of this length, as many as a table of them may name.
             "starts" => each(&|place| place.min(64) * number),
+            // Of two, as a scale's byte: from ½ to 4.
+            "exponents" => Data::Integers(hashes().map(|h| i64::from((126 + h % 4) as u8 as i8)).collect()),
             "places" => each(&|place| place % number.max(1)),
             // Of a sequence and a block in it.
             "pairs" => each(&|place| if place % 2 == 0 { place / 4 % 4 } else { place / 2 % 2 }),
