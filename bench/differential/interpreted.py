@@ -5,6 +5,7 @@
 
 Needs no GPU, no torch and no Triton. Arguments are made up as for the comparison on a GPU, smaller. Three warp programs
 are executed where there are: in order, with loads ahead, and of a schedule, each under four habits of who goes on next.
+With `--compiled FOLDER`, what `twill compile --warp-program --output FOLDER/KERNEL` made takes the place of the last one.
 Verdicts:
 
     equal        every execution leaves what the TTIR says, bit for bit where sums are added in its order, else to 1e-9
@@ -32,7 +33,7 @@ from .signature import Argument, arguments_of
 COUNTS, BEFORE = (1 << 20, 4 << 20, 32 << 20), 1 << 16
 """Elements of memory for each pointer, more where the TTIR wants more; those of them that are before it."""
 SAID = re.compile(r"(\d+) executions, (\d+) findings;")
-FORMS = ("in order", "ahead", "scheduled")
+FORMS = ("in order", "ahead", "scheduled", "compiled")
 BEYOND = "masks must keep it out"
 
 
@@ -65,15 +66,18 @@ def made_of(pointer: Argument, trial: Trial) -> str:
     return contents(pointer.name, trial) if is_integer else "numbers"
 
 
-def executed(path: Path, interpreter: Path, seconds: float) -> dict:
+def executed(path: Path, interpreter: Path, seconds: float, compiled: Path | None) -> dict:
     """What came of a kernel: trials until one compares something beyond the usual ones."""
-    row = {"id": path.stem, "executions": 0, "forms": dict.fromkeys(FORMS, True), "said": []}
+    warps = compiled and compiled / path.stem / "warp_program.txt"
+    warps = warps if warps and warps.exists() else None
+    forms = FORMS[:2] + (FORMS[3:] if warps else FORMS[2:3])
+    row = {"id": path.stem, "executions": 0, "forms": dict.fromkeys(forms, False), "said": []}
     verdicts = []
     for trial in TRIALS + FALLBACKS:
         if trial in FALLBACKS and row["executions"]:
             break
         for count in COUNTS:
-            said, counts = tried(path, program_of(path.read_text(), trial, count), interpreter, seconds)
+            said, counts = tried(path, warps, program_of(path.read_text(), trial, count), interpreter, seconds)
             if not any(BEYOND in line for line in said):
                 break
         row["said"] += [f"{trial.name}: {line[:300]}" for line in said]
@@ -82,15 +86,19 @@ def executed(path: Path, interpreter: Path, seconds: float) -> dict:
             continue
         executions, findings = counts
         row["executions"] += executions
-        row["forms"] = {form: ran and not any(form in line for line in said) for form, ran in row["forms"].items()}
+        row["forms"] |= {form: True for form in forms if executions and not any(form in line for line in said)}
         verdicts.append("DIFFERENT" if findings else "equal" if executions else "not executed")
     return row | {"verdict": next(one for one in ("DIFFERENT", "equal", "too long", "not executed") if one in verdicts)}
 
 
-def tried(path: Path, program: dict, interpreter: Path, seconds: float) -> tuple[list[str], tuple[int, int] | None]:
+def tried(
+    path: Path, warps: Path | None, program: dict, interpreter: Path, seconds: float
+) -> tuple[list[str], tuple[int, int] | None]:
     """What the interpreter says of one call, and its executions and findings; nothing where it comes to no end."""
     with tempfile.TemporaryDirectory() as folder:
         shutil.copy(path, Path(folder, "kernel.ttir"))
+        if warps:
+            shutil.copy(warps, folder)
         Path(folder, "program.json").write_text(json.dumps(program))
         try:
             done = subprocess.run([interpreter, "--check", folder], capture_output=True, text=True, timeout=seconds)
@@ -105,6 +113,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="with TTIR files")
     parser.add_argument("--interpreter", type=Path, required=True, metavar="FILE", help="`interpret` of twill-fuzz")
+    parser.add_argument("--compiled", type=Path, metavar="DIR", help="with a folder for each kernel, of `twill compile`")
     parser.add_argument("--only", default="", metavar="REGEX", help="kernels whose name contains this")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="kernels at a time (default: 2)")
     parser.add_argument("--seconds", type=float, default=120, metavar="N", help="for a trial (default: 120)")
@@ -113,7 +122,7 @@ def main() -> int:
     paths = [path for path in sorted(options.folder.glob("*.ttir")) if re.search(options.only, path.stem)]
     rows = []
     with ThreadPoolExecutor(options.jobs) as pool:
-        running = [pool.submit(executed, path, options.interpreter.resolve(), options.seconds) for path in paths]
+        running = [pool.submit(executed, path, options.interpreter.resolve(), options.seconds, options.compiled) for path in paths]
         for done in as_completed(running):
             rows.append(row := done.result())
             head = f"{row['id']}: {row['verdict']}, {row['executions']} executions"

@@ -35,6 +35,11 @@ pub(crate) struct CompileArguments {
     /// Print the warp program after a pass of code generation, or after all.
     #[arg(help_heading = "Code generation", long, value_name = "PASS|all")]
     print_after: Option<String>,
+    /// Write the warp program of the kernel beside it (warp_program.txt).
+    ///
+    /// It is the last one, of the kernel that is written: what the passes of code generation made, and what its text says.
+    #[arg(help_heading = "Code generation", long)]
+    pub(crate) warp_program: bool,
 }
 
 impl CompileArguments {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// All that is written, here and by tracing and reports; a folder with anything else in it is somebody's. What was measured and
 /// drawn of a kernel goes with it: the folder is replaced as a whole.
-const OURS: [&str; 20] = [
+const OURS: [&str; 21] = [
     "kernel.py",
     "kernel.cu",
     "kernel.h",
@@ -21,6 +21,7 @@ const OURS: [&str; 20] = [
     "twill_wave_sync.cuh",
     "kernel.json",
     "schedule.json",
+    "warp_program.txt",
     "launch.py",
     "plan.py",
     "assemble.py",

@@ -10,6 +10,7 @@ use crate::exit::Exit;
 use crate::files;
 use crate::progress::Ticker;
 use folder::Target;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use twill_driver::options::CompileOptions;
 use twill_driver::tune::{Assembler, Compiled, GeneratedKernel, compile};
@@ -43,7 +44,7 @@ pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
     };
     let space = report::space(&best, &request, &mut session);
     drop(ticker);
-    staged.write(&best.files)?;
+    staged.write(&files_of(&best, arguments))?;
     staged.finish()?;
     if !arguments.search.quiet {
         files::write(None, &report::text(&best, space.as_deref(), &arguments.output, width(None, None)))?;
@@ -65,6 +66,15 @@ fn kernel(compiled: Compiled, request: &Request) -> Result<Box<GeneratedKernel>,
             Err(Exit::Stopped)
         }
     }
+}
+
+/// The files of a kernel's folder.
+fn files_of(kernel: &GeneratedKernel, arguments: &CompileArguments) -> BTreeMap<String, String> {
+    let mut files = kernel.files.clone();
+    if arguments.warp_program {
+        files.insert("warp_program.txt".to_owned(), kernel.warp_program.clone());
+    }
+    files
 }
 
 impl CompileArguments {

@@ -44,7 +44,7 @@ pub(super) fn run(arguments: &CompileArguments, requested: TopOptions) -> Result
         staged.push((place, &other.kernel, other.differences.as_slice()));
     }
     for (place, kernel, _) in &staged {
-        place.write(&kernel.files)?;
+        place.write(&super::files_of(kernel, arguments))?;
     }
     for (number, (place, kernel, differences)) in (1..).zip(staged) {
         finish(arguments, place, kernel, differences, &folder.join(number.to_string()))?;

@@ -40,6 +40,9 @@ pub struct GeneratedKernel {
     pub room: Room,
     /// The files of its folder, by their names.
     pub files: BTreeMap<String, String>,
+    /// Its warp program, as text that is read back; none of a kernel from the cache.
+    #[serde(skip)]
+    pub warp_program: String,
 }
 
 /// A loop of a generated kernel.
@@ -151,6 +154,7 @@ impl GeneratedKernel {
             operations: OperationCounts::of(program),
             room: Room::of(program),
             files: best.files().into_iter().map(|(name, text)| (name.to_owned(), text)).collect(),
+            warp_program: program.to_string(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! `interpret [--check] FOLDER…`: executes kernels as their TTIR says (`bench/random_programs`, `bench/differential/interpreted.py`).
 //!
-//! A folder holds `kernel.ttir` and `program.json`. Each call's changed elements are written to `expected-CALL.bin`: for every
+//! A folder holds `kernel.ttir` and `program.json`, and for `--check` perhaps `warp_program.txt`, which `twill compile
+//! --warp-program` writes. Each call's changed elements are written to `expected-CALL.bin`: for every
 //! pointer, in the order of `program.json`, their number (`u32`), their places (`u32` each) and their values (`f64` each), all
 //! little-endian. A folder that cannot be executed is named on standard output with the reason, and the others go on.
 
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use twill_codegen::Checked;
 use twill_codegen::in_order::{RunsAhead, lower};
+use twill_codegen::ir::ReadError;
 use twill_graph::WarpAssignment;
 use twill_interpret::warps::{self, Choice, Habit};
 use twill_interpret::{
@@ -58,8 +60,13 @@ fn changes(before: &Memory, after: &Memory) -> Vec<u8> {
     bytes
 }
 
-/// The kernel's warp programs by name, or why there is none.
-fn programs(module: &Module, text: &str, machine: &Machine) -> Vec<(&'static str, Result<Checked, String>)> {
+/// The kernel's warp programs by name, or why there is none; instead of one of a schedule, that which is given.
+fn programs(
+    module: &Module,
+    text: &str,
+    machine: &Machine,
+    given: Option<&str>,
+) -> Vec<(&'static str, Result<Checked, String>)> {
     let in_order = |ahead: Option<RunsAhead>| {
         let function = find(module, None).map_err(|error| error.to_string())?;
         let module = twill_triton::kernel::expanded(module.clone(), function);
@@ -74,7 +81,15 @@ fn programs(module: &Module, text: &str, machine: &Machine) -> Vec<(&'static str
         twill_codegen::check(program).map_err(|error| error.to_string())
     };
     let ahead = RunsAhead { ring_bytes: 192 << 10, stages: Some(3) };
-    vec![("in order", in_order(None)), ("ahead", in_order(Some(ahead))), ("scheduled", scheduled())]
+    let read = |text: &str| {
+        let program = text.parse().map_err(|error: ReadError| format!("warp_program.txt, {error}"))?;
+        twill_codegen::check(program).map_err(|error| error.to_string())
+    };
+    let last = match given {
+        Some(text) => ("compiled", read(text)),
+        None => ("scheduled", scheduled()),
+    };
+    vec![("in order", in_order(None)), ("ahead", in_order(Some(ahead))), last]
 }
 
 /// What a call of the TTIR leaves in memory, with numbers rounded or not.
@@ -158,7 +173,8 @@ fn run(folder: &Path, machine: Option<&Machine>, checks: &mut Checks) -> Result<
     let text = std::fs::read_to_string(folder.join("kernel.ttir"))?;
     let module = twill_triton::mlir::parse(&text, "kernel.ttir")?;
     let function = find(&module, None)?;
-    let programs = machine.map(|machine| programs(&module, &text, machine)).unwrap_or_default();
+    let given = std::fs::read_to_string(folder.join("warp_program.txt")).ok();
+    let programs = machine.map(|machine| programs(&module, &text, machine, given.as_deref())).unwrap_or_default();
     for (name, why) in programs.iter().filter_map(|(name, program)| Some((name, program.as_ref().err()?))) {
         println!("{}: no program {name}: {why}", folder.display());
     }
