@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 /// The pass.
 ///
 /// Before: the groups are complete. After: between what a group's threads read of buffers that TMA fills, and its next arrival at an
-/// mbarrier, there is a fence.
+/// mbarrier, there is a fence; with [`fenced_stores`](crate::GroupShares::fenced_stores) there is one after what threads store.
 pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
     let program = &mut builder.program;
     let mut filled = BTreeSet::new();
@@ -26,9 +26,28 @@ pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
     for group in &mut program.groups {
         for nodes in [&mut group.begin, &mut group.body, &mut group.end] {
             fence(nodes, &filled, false);
+            if builder.options.shares.fenced_stores {
+                fence_stores(nodes);
+            }
         }
     }
     Ok(())
+}
+
+/// Fences after all that threads store to shared memory.
+fn fence_stores(nodes: &mut Vec<Node>) {
+    let mut at = 0;
+    while at < nodes.len() {
+        for block in nodes[at].blocks_mut() {
+            fence_stores(block);
+        }
+        let is_fenced = matches!(nodes.get(at + 1), Some(Node::Op(Op::FenceProxyAsync | Op::LocalStore { .. }, _)));
+        if let (Node::Op(Op::LocalStore { .. }, note), false) = (&nodes[at], is_fenced) {
+            let note = note.clone();
+            nodes.insert(at + 1, Node::Op(Op::FenceProxyAsync, note));
+        }
+        at += 1;
+    }
 }
 
 /// Fences in a list of nodes; whether its threads have read before, and whether they have at its end, without a fence since.

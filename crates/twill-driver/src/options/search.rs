@@ -15,7 +15,7 @@ pub const DEFAULT_SECONDS: f64 = 20.0;
 
 /// Seconds for all searches for a kernel when nothing is said. A choice: with what is assembled after that, a kernel takes a minute
 /// on two cores.
-const COMPILE_SECONDS: f64 = 45.0;
+const COMPILE_SECONDS: f64 = 40.0;
 
 /// Bytes of a megabyte, as limits count them.
 const MEGABYTE: u64 = 1_000_000;

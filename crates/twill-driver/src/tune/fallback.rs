@@ -15,6 +15,9 @@ use twill_codegen::GroupShares;
 use twill_exact::{Budget, SearchOptions};
 use twill_graph::{Status, WarpAssignment, grouped};
 
+/// The rule of `twill lint` that asks for a fence.
+const UNFENCED: &str = "proxy-unfenced";
+
 /// A change that may help.
 struct Rung {
     /// Whether it is left to try.
@@ -39,7 +42,7 @@ enum Again {
 }
 
 /// The changes, of which the first whose condition holds is made.
-const LADDER: [Rung; 14] = [
+const LADDER: [Rung; 15] = [
     Rung {
         condition: |attempts| attempts.room().is_some(),
         change: |attempts| attempts.options.shared_bytes = attempts.room(),
@@ -47,6 +50,12 @@ const LADDER: [Rung; 14] = [
             let room = attempts.options.shared_bytes.unwrap_or_default();
             format!("{} bytes of shared memory for buffers", grouped(room))
         },
+        again: Again::Code,
+    },
+    Rung {
+        condition: |attempts| attempts.may_fence_stores(),
+        change: |attempts| attempts.options.shares.fenced_stores = true,
+        note: |_| "all that threads store is fenced".into(),
         again: Again::Code,
     },
     Rung {
@@ -194,6 +203,13 @@ impl Attempts<'_> {
         self.options.shared_bytes.is_none_or(|before| before > room).then_some(room)
     }
 
+    /// Whether a read of the async proxy comes after a store that has no fence, which may be of another place.
+    fn may_fence_stores(&self) -> bool {
+        let is_left = !self.options.shares.fenced_stores && !self.tried.fenced_stores;
+        let findings = self.best.assembly.iter().flat_map(|assembly| &assembly.findings);
+        is_left && findings.into_iter().any(|found| found.kind == HAZARD && found.message.contains(UNFENCED))
+    }
+
     /// More registers for the group that loads, where it spills and has not been given more in vain.
     fn wanted_by_loads(&self) -> Option<u32> {
         let spilled = self.best.spilled_by("load");
@@ -289,6 +305,7 @@ impl Attempts<'_> {
         self.tried.fresh_addresses |= tried.fresh_addresses;
         self.tried.compute_warps = self.tried.compute_warps.or(tried.compute_warps);
         self.tried.mma_sync_of_32_bits |= tried.mma_sync_of_32_bits;
+        self.tried.fenced_stores |= tried.fenced_stores;
         if Oversized::of(&self.best).is_some() {
             self.options.shared_bytes = room;
         }

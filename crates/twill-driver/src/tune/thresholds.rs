@@ -79,7 +79,7 @@ pub(crate) const THRESHOLDS: Thresholds = Thresholds {
     needed: (0.85, 0.45),
     shared: 2,
     least_time: Duration::from_secs(5),
-    last_time: Duration::from_secs(15),
+    last_time: Duration::from_secs(12),
     smaller: 3,
     later: [Cycles(64), Cycles(128), Cycles(192), Cycles(256)],
     latest: Cycles(320),
