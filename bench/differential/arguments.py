@@ -27,10 +27,13 @@ class Trial:
     other: int
     zeros: bool = False
     """Whether memory of integers is all zeros."""
+    unlocked: bool = False
+    """Whether nobody has to wait for another program."""
 
 
 TRIALS = (Trial("grid", (2, 2, 1), 192, 75, 64, 3), Trial("one program", (1, 1, 1), 128, 200, 32, 2))
 FALLBACKS = (Trial("small", (1, 1, 1), 16, 16, 16, 2, zeros=True), Trial("large", (1, 1, 1), 256, 250, 64, 4))
+FALLBACKS += (Trial("unlocked", (2, 1, 1), 256, 250, 64, 4, unlocked=True), Trial("splits", (1, 2, 16), 192, 75, 16, 2))
 """For kernels of which no trial compared anything."""
 
 
@@ -39,13 +42,14 @@ COUNT = re.compile(r"group(?!_?size)|batch|heads|num_(?!valid|tok)", re.IGNORECA
 SIZE = re.compile(r"^([mnkstdl]|t[qk])$|seq|len|ctx|tok|size|dim$|height|width|rows|cols|total|valid", re.IGNORECASE)
 BLOCK = re.compile(r"^(group|block)(_size)?_[mnk]$", re.IGNORECASE)
 """Extents of blocks that have one scale: kernels divide them by a tile's, which must not be more."""
-ROW = 256
-"""The least stride, at least as large as any row is long."""
+ROW, SHORT = 256, 64
+"""The least stride, at least as large as any row is long; and that of short rows."""
 
 
 def numbers_of(arguments: list[Argument], trial: Trial) -> dict[str, int | float]:
     """A value for each scalar."""
-    numbers = strides_of([one.name for one in arguments if one.kind == "scalar" and STRIDE.search(one.name)])
+    strides = [one.name for one in arguments if one.kind == "scalar" and STRIDE.search(one.name)]
+    numbers = strides_of(strides, SHORT if trial.size <= SHORT and trial.zeros else ROW)
     for one in arguments:
         if one.kind != "scalar" or one.name in numbers:
             continue
@@ -60,7 +64,7 @@ def numbers_of(arguments: list[Argument], trial: Trial) -> dict[str, int | float
     return numbers
 
 
-def strides_of(names: list[str]) -> dict[str, int]:
+def strides_of(names: list[str], row: int) -> dict[str, int]:
     """Strides that let nothing overlap where those of a tensor are given from the outer to the inner dimension."""
     groups, last = [], None
     for name in names:
@@ -69,7 +73,7 @@ def strides_of(names: list[str]) -> dict[str, int]:
             groups.append([])
         groups[-1].append(name)
         last = key.lower()
-    steps = (ROW, ROW * 256, ROW * 1024, ROW * 2048, ROW * 4096)
+    steps = (row, row * row, row * row * 4, row * row * 8, row * row * 16)
     return {name: steps[min(i, 4)] for group in groups for i, name in enumerate(reversed(group))}
 
 
@@ -86,6 +90,8 @@ PACKED = re.compile(r"^b_ptr$|zeros|weight_packed|qweight|w_q", re.IGNORECASE)
 
 def contents(name: str, trial: Trial) -> str:
     """What memory of integers begins with, in words that `twill-fuzz/src/bin/interpret/program.rs` knows."""
+    if LOCKS.search(name) and trial.unlocked:
+        return "all 1"
     if trial.zeros or LOCKS.search(name):
         return "zeros"
     if STARTS.search(name):

@@ -30,7 +30,7 @@ from pathlib import Path
 from .arguments import EXPONENTS, FALLBACKS, TORCH, TRIALS, Trial, contents, is_table, numbers_of, tensor_of
 from .signature import Argument, arguments_of
 
-COUNTS, BEFORE = (1 << 20, 4 << 20, 32 << 20), 1 << 16
+COUNTS, BEFORE = (1 << 20, 4 << 20, 40 << 20), 1 << 16
 """Elements of memory for each pointer, more where the TTIR wants more; those of them that are before it."""
 SAID = re.compile(r"(\d+) executions, (\d+) findings;")
 FORMS = ("in order", "ahead", "scheduled", "compiled")
@@ -104,6 +104,8 @@ def tried(
             done = subprocess.run([interpreter, "--check", folder], capture_output=True, text=True, timeout=seconds)
         except subprocess.TimeoutExpired:
             return [], None
+    if done.returncode < 0:
+        return [f"killed by signal {-done.returncode}: memory does not suffice"], (0, 0)
     counts = SAID.search(done.stderr)
     said = [line.removeprefix(f"{folder}: ") for line in done.stdout.splitlines()]
     return (said, (int(counts[1]), int(counts[2]))) if counts else ([*said, done.stderr[-300:]], None)

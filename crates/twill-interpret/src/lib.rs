@@ -22,7 +22,7 @@ pub mod warps;
 pub use compare::{Difference, Tolerance, difference, tolerance};
 pub use compiled::{Compiled, Question, Refusal, Way};
 pub use fault::Fault;
-pub use memory::{Argument, Array, Launch, Memory, Tensor};
+pub use memory::{Argument, Array, Contested, Launch, Memory, Place, Tensor};
 pub use mutate::{Mutant, Site, sites};
 pub use random::Recipe;
 pub use trial::{Expected, Finding, Machines, Outcome, Trial, fuzz};

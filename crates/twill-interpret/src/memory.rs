@@ -22,9 +22,33 @@ pub struct Array {
 pub struct Memory {
     /// The arrays.
     pub arrays: Vec<Array>,
-    /// Places, by array, to which several elements of one store went: nobody says which of them is there afterwards. They are
-    /// written down where there is a list.
-    pub contested: Option<BTreeSet<(usize, usize)>>,
+    /// Places that nobody says the last value of. They are written down where there is a list.
+    pub contested: Option<Contested>,
+}
+
+/// A place in an array: the array's number and the element's.
+pub type Place = (usize, usize);
+
+/// Places, by array, to which several elements of one store went, or stores of several programs with different values: nobody says
+/// which of them is there afterwards.
+#[derive(Clone, Debug, Default)]
+pub struct Contested {
+    /// The places.
+    pub places: BTreeSet<Place>,
+    /// The program that stores now.
+    pub(crate) program: usize,
+    /// The last program that stored to a place.
+    writers: HashMap<Place, usize>,
+}
+
+impl Contested {
+    /// A store goes to a place; `again`: it has been there with another element; `changes`: what is there becomes another value.
+    fn store(&mut self, place: Place, again: bool, changes: bool) {
+        let before = self.writers.insert(place, self.program);
+        if again || changes && before.is_some_and(|before| before != self.program) {
+            self.places.insert(place);
+        }
+    }
 }
 
 /// The argument for a parameter of a kernel.
@@ -215,13 +239,12 @@ impl Memory {
         for (k, at) in at.iter().enumerate() {
             let Some(at) = at else { continue };
             let place = self.place(*at)?;
-            if let (Some(contested), Combination::Overwrite) = (&mut self.contested, how)
-                && !written.insert((at.array, place))
-            {
-                contested.insert((at.array, place));
-            }
             let array = &mut self.arrays[at.array];
             let k = if value.len() == 1 { 0 } else { k };
+            if let (Some(contested), Combination::Overwrite) = (&mut self.contested, how) {
+                let changes = !array.data.is_same_at(place, value, k);
+                contested.store((at.array, place), !written.insert((at.array, place)), changes);
+            }
             match (&mut array.data, value) {
                 (Data::Floats(x), Data::Floats(y)) => {
                     let new = how.floats(x[place], y[k]).ok_or_else(|| unfit(&array.name))?;
@@ -363,18 +386,22 @@ mod tests {
 
     #[test]
     fn places_that_several_elements_go_to_are_written_down() {
-        let array = Array { name: "x".into(), element: Type::Integer(32), data: Data::Integers(vec![0; 3]) };
-        let mut memory = Memory { arrays: vec![array], contested: Some(BTreeSet::new()) };
+        let array = Array { name: "x".into(), element: Type::Integer(32), data: Data::Integers(vec![0; 6]) };
+        let mut memory = Memory { arrays: vec![array], contested: Some(Contested::default()) };
         let to = |places: &[i64]| -> Vec<Option<Pointer>> {
             places.iter().map(|offset| Some(Pointer { array: 0, offset: *offset })).collect()
         };
-        let mut store = |places: &[i64], how| {
+        let mut store = |places: &[i64], how, program| {
             let values = Data::Integers(vec![1, 2, 3]);
+            memory.contested.as_mut().unwrap().program = program;
             memory.scatter(&to(places), &values, how, Arithmetic::Rounded).unwrap();
-            memory.contested.clone().unwrap().into_iter().collect::<Vec<_>>()
+            memory.contested.clone().unwrap().places.into_iter().collect::<Vec<_>>()
         };
-        assert_eq!(store(&[0, 1, 2], Combination::Overwrite), []);
-        assert_eq!(store(&[0, 0, 0], Combination::Add), []);
-        assert_eq!(store(&[2, 1, 2], Combination::Overwrite), [(0, 2)]);
+        assert_eq!(store(&[0, 1, 2], Combination::Overwrite, 0), []);
+        assert_eq!(store(&[0, 0, 0], Combination::Add, 0), []);
+        assert_eq!(store(&[2, 1, 2], Combination::Overwrite, 0), [(0, 2)]);
+        // Another program may store what is there.
+        assert_eq!(store(&[3, 1, 3], Combination::Overwrite, 1), [(0, 2), (0, 3)]);
+        assert_eq!(store(&[1, 4, 5], Combination::Overwrite, 2), [(0, 1), (0, 2), (0, 3)]);
     }
 }

@@ -30,7 +30,11 @@ pub fn run(kernel: &Kernel, launch: &Launch, memory: &mut Memory) -> Result<(), 
 pub fn run_function(module: &Module, function: OperationId, launch: &Launch, memory: &mut Memory) -> Result<(), Fault> {
     let body = module.body(function).ok_or_else(|| Fault::Undefined { what: "the kernel's body".into() })?;
     let [x, y, z] = launch.grid;
-    for program in (0..z).flat_map(|c| (0..y).flat_map(move |b| (0..x).map(move |a| [a, b, c]))) {
+    let programs = (0..z).flat_map(|c| (0..y).flat_map(move |b| (0..x).map(move |a| [a, b, c])));
+    for (number, program) in programs.enumerate() {
+        if let Some(contested) = &mut memory.contested {
+            contested.program = number;
+        }
         let values = vec![None; module.value_count()];
         let mut instance = ProgramInstance {
             module,
@@ -403,7 +407,8 @@ impl<'a> ProgramInstance<'a> {
                 // In the generic form it is a number.
                 let is_number = matches!(operation.attributes.get(key), Some(Attribute::Integer { value: 1.., .. }));
                 let predicate = word(operation, key).or((name == "tt.clampf" && is_number).then_some("all"));
-                let one = Elementwise { operation: name, predicate, shape: &shape, element, from, arithmetic };
+                let (operation, shape, divides_by_zero) = (name, &shape, false);
+                let one = Elementwise { operation, predicate, shape, element, from, arithmetic, divides_by_zero };
                 apply(one, &tiles)?
             }
         };

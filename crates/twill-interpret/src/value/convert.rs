@@ -2,23 +2,24 @@
 
 use super::elements::Elementwise;
 use super::integers::{unsigned, wrapped};
+use super::number;
 use super::tile::{Data, Pointer};
 use crate::fault::Fault;
 use twill_graph::saturate;
-use twill_triton::mlir::{FloatKind, Type};
+use twill_triton::mlir::Type;
 
 /// Floating-point numbers are rounded to nearest, integers towards zero and into the range of their type.
 pub(super) fn convert(one: &Elementwise<'_>, operand: &Data) -> Result<Data, Fault> {
     let (from, to) = (one.from, one.element);
-    let number = |x: f64| one.arithmetic.round(x, to);
+    let rounded = |x: f64| one.arithmetic.round(x, to);
     let bits = super::integers::bits(to);
     match (one.operation, operand) {
         ("arith.truncf" | "arith.extf" | "tt.fp_to_fp", Data::Floats(x)) => {
-            Ok(Data::Floats(x.iter().map(|x| number(*x)).collect()))
+            Ok(Data::Floats(x.iter().map(|x| rounded(*x)).collect()))
         }
-        ("arith.sitofp", Data::Integers(x)) => Ok(Data::Floats(x.iter().map(|x| number(*x as f64)).collect())),
+        ("arith.sitofp", Data::Integers(x)) => Ok(Data::Floats(x.iter().map(|x| rounded(*x as f64)).collect())),
         ("arith.uitofp", Data::Integers(x)) => {
-            Ok(Data::Floats(x.iter().map(|x| number(unsigned(*x, from) as f64)).collect()))
+            Ok(Data::Floats(x.iter().map(|x| rounded(unsigned(*x, from) as f64)).collect()))
         }
         ("arith.fptosi", Data::Floats(x)) => {
             let limit = 2_f64.powi(saturate::<i32>(bits) - 1);
@@ -66,27 +67,14 @@ pub(super) fn addresses(data: &Data, pointer: &Type) -> Option<Vec<i64>> {
 /// The same bits as elements of another type.
 fn bitcast(data: &Data, from: &Type, to: &Type) -> Option<Data> {
     Some(match (data, from, to) {
-        (Data::Integers(x), _, Type::Float(FloatKind::F32)) => {
-            Data::Floats(x.iter().map(|x| f64::from(f32::from_bits(*x as u32))).collect())
+        (Data::Integers(x), _, Type::Float(kind)) => {
+            Data::Floats(x.iter().map(|x| number::from_bits(*kind, unsigned(*x, from))).collect::<Option<_>>()?)
         }
-        (Data::Integers(x), _, Type::Float(FloatKind::F64)) => {
-            Data::Floats(x.iter().map(|x| f64::from_bits(*x as u64)).collect())
-        }
-        (Data::Integers(x), _, Type::Float(FloatKind::BF16)) => {
-            Data::Floats(x.iter().map(|x| f64::from(f32::from_bits((*x as u32) << 16))).collect())
-        }
-        (Data::Integers(x), ..) if !matches!(to, Type::Float(_)) => {
-            Data::Integers(x.iter().map(|x| wrapped(*x, to)).collect())
-        }
+        (Data::Integers(x), ..) => Data::Integers(x.iter().map(|x| wrapped(*x, to)).collect()),
         (Data::Floats(_), _, Type::Float(_)) => return None,
-        (Data::Floats(x), Type::Float(FloatKind::F32), _) => {
-            Data::Integers(x.iter().map(|x| wrapped(i64::from((*x as f32).to_bits()), to)).collect())
-        }
-        (Data::Floats(x), Type::Float(FloatKind::F64), _) => {
-            Data::Integers(x.iter().map(|x| x.to_bits() as i64).collect())
-        }
-        (Data::Floats(x), Type::Float(FloatKind::BF16), _) => {
-            Data::Integers(x.iter().map(|x| wrapped(i64::from((*x as f32).to_bits() >> 16), to)).collect())
+        (Data::Floats(x), Type::Float(kind), _) => {
+            let bits = |x: &f64| Some(wrapped(number::to_bits(*kind, *x)? as i64, to));
+            Data::Integers(x.iter().map(bits).collect::<Option<_>>()?)
         }
         _ => return None,
     })

@@ -40,6 +40,24 @@ fn format(kind: FloatKind) -> Option<Format> {
     }
 }
 
+/// The number that bits are; `None` of a type that is not known.
+pub(super) fn from_bits(kind: FloatKind, bits: u64) -> Option<f64> {
+    Some(match kind {
+        FloatKind::F64 => f64::from_bits(bits),
+        FloatKind::F32 => f64::from(f32::from_bits(bits as u32)),
+        _ => format(kind)?.decoded(bits, kind.bits()),
+    })
+}
+
+/// The bits of a number that a type can hold.
+pub(super) fn to_bits(kind: FloatKind, x: f64) -> Option<u64> {
+    Some(match kind {
+        FloatKind::F64 => x.to_bits(),
+        FloatKind::F32 => u64::from((x as f32).to_bits()),
+        _ => format(kind)?.encoded(x, kind.bits()),
+    })
+}
+
 impl Arithmetic {
     /// A number as elements of this type hold it.
     pub(crate) fn round(self, x: f64, element: &Type) -> f64 {
@@ -62,6 +80,47 @@ impl Arithmetic {
 }
 
 impl Format {
+    /// Bits of the significand that are stored, and the exponent field of numbers that are infinite or none (or the largest).
+    fn fields(&self, bits: u32) -> (u32, u64) {
+        let stored = saturate::<u32>(self.precision - 1);
+        (stored, (1 << (bits - 1 - stored)) - 1)
+    }
+
+    fn decoded(&self, pattern: u64, bits: u32) -> f64 {
+        let (stored, last) = self.fields(bits);
+        let significand = pattern & ((1 << stored) - 1);
+        let exponent = (pattern >> stored) & last;
+        let is_none = if self.has_infinity { significand != 0 } else { significand == (1 << stored) - 1 };
+        let magnitude = match exponent {
+            0 => significand as f64 * 2_f64.powi(self.least_exponent - self.precision + 1),
+            _ if exponent == last && is_none => f64::NAN,
+            _ if exponent == last && self.has_infinity => f64::INFINITY,
+            _ => {
+                let power = saturate::<i32>(exponent) - 1 + self.least_exponent - self.precision + 1;
+                ((1 << stored) + significand) as f64 * 2_f64.powi(power)
+            }
+        };
+        if pattern >> (bits - 1) & 1 == 1 { -magnitude } else { magnitude }
+    }
+
+    fn encoded(&self, x: f64, bits: u32) -> u64 {
+        let (stored, last) = self.fields(bits);
+        let sign = u64::from(x.is_sign_negative()) << (bits - 1);
+        if x.is_nan() {
+            return (last << stored) | ((1 << stored) - 1);
+        }
+        if x.is_infinite() {
+            return sign | (last << stored);
+        }
+        // The exponent of f64, whose numbers below these formats' least exponent are none of theirs but for subnormal ones.
+        let own = saturate::<i32>((x.to_bits() >> 52) & 0x7ff) - 1023;
+        let exponent = own.max(self.least_exponent);
+        let significand = (x.abs() * 2_f64.powi(self.precision - 1 - exponent)) as u64;
+        let is_normal = significand >> stored == 1;
+        let field = if is_normal { saturate::<u64>(exponent - self.least_exponent) + 1 } else { 0 };
+        sign | (field << stored) | (significand & ((1 << stored) - 1))
+    }
+
     /// To nearest, ties to even.
     fn round(&self, x: f64) -> f64 {
         if x == 0.0 || !x.is_finite() {
@@ -86,6 +145,23 @@ mod tests {
 
     fn rounded(x: f64, kind: FloatKind) -> f64 {
         Arithmetic::Rounded.round(x, &Type::Float(kind))
+    }
+
+    #[test]
+    fn bits_of_small_formats_are_their_numbers() {
+        use FloatKind::{BF16, F8E4M3FN, F8E5M2, F16};
+        let known = [(F16, 0x3c00, 1.0), (F16, 0x0001, 2_f64.powi(-24)), (F16, 0xfbff, -65504.0), (BF16, 0xc0a0, -5.0)];
+        let small = [(F8E4M3FN, 0x7e, 448.0), (F8E4M3FN, 0x01, 2_f64.powi(-9)), (F8E5M2, 0x7b, 57344.0)];
+        for (kind, bits, number) in known.into_iter().chain(small) {
+            assert_eq!(from_bits(kind, bits), Some(number));
+            assert_eq!(to_bits(kind, number), Some(bits));
+        }
+        assert!(from_bits(F8E4M3FN, 0x7f).unwrap().is_nan() && from_bits(F16, 0x7e00).unwrap().is_nan());
+        for kind in [F8E4M3FN, F8E5M2, F16, BF16] {
+            for bits in (0..1_u64 << kind.bits()).filter(|bits| !from_bits(kind, *bits).unwrap().is_nan()) {
+                assert_eq!(to_bits(kind, from_bits(kind, bits).unwrap()), Some(bits), "{kind:?} {bits:#x}");
+            }
+        }
     }
 
     #[test]

@@ -73,6 +73,15 @@ impl Data {
         }
     }
 
+    /// Returns whether an element is the same bit by bit as one of another.
+    pub(crate) fn is_same_at(&self, at: usize, other: &Data, to: usize) -> bool {
+        match (self, other) {
+            (Data::Floats(a), Data::Floats(b)) => a[at].to_bits() == b[to].to_bits(),
+            (Data::Integers(a), Data::Integers(b)) => a[at] == b[to],
+            _ => false,
+        }
+    }
+
     /// Adds elements of the same sort at the end; returns whether they are.
     pub(crate) fn append(&mut self, more: &Data) -> bool {
         match (self, more) {

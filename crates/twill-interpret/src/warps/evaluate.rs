@@ -88,7 +88,9 @@ impl Machine<'_, '_> {
                 let tiles: Result<Vec<Rc<Tile>>, Fault> = operands.iter().map(|o| self.evaluate(g, o)).collect();
                 let from = operands.first().map_or(element, |o| &o.element);
                 let (operation, predicate) = (operation.name(), operation.predicate());
-                apply(Elementwise { operation, predicate, shape: &shape, element, from, arithmetic }, &tiles?)?
+                let (shape, divides_by_zero) = (&shape, true);
+                let one = Elementwise { operation, predicate, shape, element, from, arithmetic, divides_by_zero };
+                apply(one, &tiles?)?
             }
             ExpressionKind::Broadcast(x) => {
                 self.evaluate(g, x)?.broadcast(&shape).ok_or_else(|| unfit("a broadcast"))?

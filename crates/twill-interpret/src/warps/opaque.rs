@@ -169,7 +169,8 @@ fn scalar(
                 operands.iter().map(|o| scalar(o, values, arithmetic)).collect::<Result<_, _>>()?;
             let from = operands.first().map_or(&value.element, |o| &o.element);
             let (operation, predicate) = (operation.name(), operation.predicate());
-            let one = Elementwise { operation, predicate, shape: &[], element: &value.element, from, arithmetic };
+            let (element, divides_by_zero) = (&value.element, true);
+            let one = Elementwise { operation, predicate, shape: &[], element, from, arithmetic, divides_by_zero };
             Ok(apply(one, &tiles)?.shared())
         }
         _ => Err(unfit()),

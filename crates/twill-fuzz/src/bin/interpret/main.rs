@@ -20,7 +20,8 @@ use twill_codegen::ir::ReadError;
 use twill_graph::WarpAssignment;
 use twill_interpret::warps::{self, Choice, Habit};
 use twill_interpret::{
-    Arithmetic, Compiled, Data, Fault, Launch, Memory, Question, Tolerance, Way, difference, sequential, tolerance,
+    Arithmetic, Compiled, Contested, Data, Fault, Launch, Memory, Place, Question, Tolerance, Way, difference,
+    sequential, tolerance,
 };
 use twill_machine::Machine;
 use twill_triton::kernel::find;
@@ -98,8 +99,8 @@ struct Expected {
     unrounded: Memory,
 }
 
-/// Takes for right what is found where several elements of a store go to one place.
-fn settle(found: &mut Memory, expected: &Memory, contested: &BTreeSet<(usize, usize)>) {
+/// Takes for right what is found at places of which nobody says the last value.
+fn settle(found: &mut Memory, expected: &Memory, contested: &BTreeSet<Place>) {
     for &(array, place) in contested {
         match (&mut found.arrays[array].data, &expected.arrays[array].data) {
             (Data::Floats(found), Data::Floats(expected)) => found[place] = expected[place],
@@ -148,7 +149,10 @@ impl Checks {
             let mut found = before.clone();
             let wrong = match warps::run(program, &launch, 1, &mut found, &mut Choice::new(habit, 7)) {
                 Ok(_) => {
-                    settle(&mut found, expected, rounded.contested.as_ref().unwrap_or(&BTreeSet::new()));
+                    // What two programs store may be the same number only where it is rounded.
+                    for contested in [rounded, unrounded].into_iter().filter_map(|memory| memory.contested.as_ref()) {
+                        settle(&mut found, expected, &contested.places);
+                    }
                     difference(expected, &found, tolerance).map(|one| one.to_string())
                 }
                 Err(fault @ Fault::Unknown { .. }) => {
@@ -183,7 +187,7 @@ fn run(folder: &Path, machine: Option<&Machine>, checks: &mut Checks) -> Result<
         let arguments = program.arguments(call);
         let launch = Launch { arguments, grid: call.grid, arithmetic: Arithmetic::Rounded };
         let executed = |arithmetic: Arithmetic| {
-            let contested = machine.is_some().then(BTreeSet::new);
+            let contested = machine.is_some().then(Contested::default);
             let mut after = Memory { contested, ..memory.clone() };
             sequential::run_function(&module, function, &Launch { arithmetic, ..launch.clone() }, &mut after)?;
             Ok::<Memory, Fault>(after)
