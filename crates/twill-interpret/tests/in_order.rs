@@ -217,3 +217,49 @@ fn early_returns_and_branches_of_pipelined_kernels() {
         assert!(twill_codegen::check(planted).is_err(), "{name}: another condition");
     }
 }
+
+/// A ticket for each program, a lock that the first one takes, and addresses that go through integers.
+const TICKETS: &str = r#"module {
+  tt.func public @tickets(%n_ptr: !tt.ptr<i32> {tt.divisibility = 16 : i32}, %out_ptr: !tt.ptr<i32> {tt.divisibility = 16 : i32}) attributes {noinline = false} {
+    %true = arith.constant true
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c4 = arith.constant 4 : i64
+    %c5 = arith.constant 5 : i32
+    %pid = tt.get_program_id x : i32
+    %ticket = tt.atomic_rmw add, acq_rel, gpu, %n_ptr, %c1, %true : (!tt.ptr<i32>, i32, i1) -> i32
+    %lock_ptr = tt.addptr %n_ptr, %c1 : !tt.ptr<i32>, i32
+    %mine = arith.addi %pid, %c5 : i32
+    %before = tt.atomic_cas acq_rel, gpu, %lock_ptr, %c0, %mine : (!tt.ptr<i32>, i32, i32) -> i32
+    %sum = arith.addi %ticket, %before : i32
+    %address = tt.ptr_to_int %out_ptr : !tt.ptr<i32> -> i64
+    %wide = arith.extsi %pid : i32 to i64
+    %offset = arith.muli %wide, %c4 : i64
+    %at = arith.addi %address, %offset : i64
+    %to = tt.int_to_ptr %at : i64 -> !tt.ptr<i32>
+    tt.store %to, %sum : !tt.ptr<i32>
+    tt.return
+  }
+}
+"#;
+
+#[test]
+fn atomic_operations_say_what_was_there_and_addresses_are_integers() {
+    let module = twill_triton::mlir::parse(TICKETS, "tickets").unwrap();
+    let memory = |counts: [i64; 2], out: [i64; 3]| {
+        let array = |name: &str, data: &[i64]| Array {
+            name: name.into(),
+            element: Type::Integer(32),
+            data: Data::Integers(data.to_vec()),
+        };
+        Memory { arrays: vec![array("n_ptr", &counts), array("out_ptr", &out)], ..Memory::default() }
+    };
+    let pointer = |array| Argument::Scalar(Rc::new(Tile::pointer(array)));
+    let arguments = HashMap::from([("n_ptr".to_owned(), pointer(0)), ("out_ptr".to_owned(), pointer(1))]);
+    let launch = Launch { arguments, grid: [3, 1, 1], arithmetic: Arithmetic::Rounded };
+    let (before, expected) = (memory([0, 0], [-1; 3]), memory([3, 5], [0, 1 + 5, 2 + 5]));
+    let mut found = before.clone();
+    sequential::run_function(&module, find(&module, None).unwrap(), &launch, &mut found).unwrap();
+    assert_eq!(difference(&expected, &found, Tolerance::Exact), None);
+    agree("tickets", &programs(&module), &launch, &before, &expected);
+}

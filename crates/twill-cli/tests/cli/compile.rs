@@ -136,6 +136,18 @@ fn a_kernel_that_is_no_example_has_a_test_that_compiles() {
 }
 
 #[test]
+fn a_warp_program_is_written_beside_the_kernel_where_it_is_asked_for() {
+    let place = tempfile::tempdir().unwrap();
+    compiled(&place, "gemm_tma", &["--warp-program"]);
+    let text = contents(&place.path().join("kernel"))["warp_program.txt"].clone();
+    let groups: Vec<&str> = text.lines().filter_map(|line| line.trim().strip_prefix("group ")).collect();
+    let wanted = kernel_json(&place)["groups"].as_array().map_or(0, Vec::len);
+    assert!(text.starts_with("warp_program gemm_tma {") && groups.len() == wanted && wanted > 1, "{groups:?} {wanted}");
+    compiled(&place, "gemm_tma", &[]);
+    assert!(!contents(&place.path().join("kernel")).contains_key("warp_program.txt"));
+}
+
+#[test]
 fn the_same_command_writes_the_same_bytes() {
     for (name, options) in
         [("attention_forward_causal", vec!["--persistent=on"]), ("swiglu", vec!["--schedule=swp-only"])]

@@ -127,7 +127,10 @@ impl Assembler {
         let mut command = Command::new(&self.python);
         // No caches of Python in the folder.
         command.args(["-B", "assemble.py", "--json", "--sass", LISTING]).current_dir(folder).stdin(Stdio::null());
-        let time = |until: Instant| until.saturating_duration_since(Instant::now()) + THRESHOLDS.last_time;
+        let time = |until: Instant| {
+            let left = (until + THRESHOLDS.last_time).saturating_duration_since(Instant::now());
+            left.max(THRESHOLDS.least_time)
+        };
         let seconds = self.until.map(|until| time(until).as_secs());
         command.args(seconds.map(|seconds| format!("--seconds={seconds}")));
         let output = match command.output() {

@@ -13,11 +13,11 @@ pub(crate) struct Thresholds {
     pub(crate) padded_work: u64,
     /// Kernels that are assembled for want of registers, at most. A choice: each takes 2 to 15 s.
     pub(crate) assembled: u32,
-    /// Time for the schedule that takes least memory, where the time is over. A choice: of several loops together it takes a few
-    /// seconds.
+    /// Time for the schedule that takes least memory, where the time is over, and for each kernel that is assembled then. A choice:
+    /// of several loops together a schedule takes a few seconds.
     pub(crate) least_time: Duration,
-    /// Time of a processor that a kernel may take the compiler beyond the time for all searches. A choice: two of 432 kernels of
-    /// others took longer, of which stock Triton does not compile one within five minutes.
+    /// Time that assembling may take beyond the time for all searches, of a processor. A choice: two of 432 kernels of others took
+    /// longer, of which stock Triton does not compile one within five minutes.
     pub(crate) last_time: Duration,
     /// Searches with less shared memory if the best schedule takes too much of it. A choice.
     pub(crate) smaller: u32,
