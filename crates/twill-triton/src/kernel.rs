@@ -17,6 +17,7 @@ mod matrix;
 mod names;
 mod natural;
 mod needs;
+mod nested_loops;
 mod resolve;
 mod scaled_maxima;
 mod scaled_products;
@@ -77,6 +78,7 @@ impl Kernel {
         let (module, dependent_launch) = dependent_launch::taken_out(module, function);
         let module = expanded(module, function);
         let module = early_returns::in_line(module, function);
+        let module = nested_loops::nested(module, function);
         let module = unroll::unrolled(module, function);
         let module = if_conversion::if_converted(module, function);
         let module = masked_loads::with_zeros(module, function);

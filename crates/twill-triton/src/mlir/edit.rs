@@ -2,7 +2,7 @@
 //!
 //! Uses are in the order of the text again after [`Module::number_uses`].
 
-use super::ast::{BlockId, Module, OperationId, Use, ValueId};
+use super::ast::{BlockId, Module, Operation, OperationId, Use, ValueId};
 use super::attributes::{Attribute, Attributes};
 use super::types::Type;
 
@@ -17,7 +17,48 @@ pub(crate) struct NewOperation<'a> {
     pub like: OperationId,
 }
 
+/// An `scf.for` that was added.
+pub(crate) struct NewLoop {
+    pub induction: ValueId,
+    pub carried: Vec<ValueId>,
+    pub results: Vec<ValueId>,
+    /// Its `scf.yield`, without operands.
+    pub terminator: OperationId,
+}
+
 impl Module {
+    /// Adds an empty `scf.for` before an operation, with bounds, a step, and values that are carried, of the names of others; it has the
+    /// attributes and the place in the text of `like`.
+    pub(crate) fn insert_loop(
+        &mut self,
+        before: OperationId,
+        bounds: [ValueId; 3],
+        carried: &[(ValueId, ValueId)],
+        like: OperationId,
+    ) -> NewLoop {
+        let Operation { line, column, attributes, location, .. } = self.operation(like).clone();
+        let id = self.add_operation(self.operation(before).block, line, column);
+        self.move_before(id, before);
+        let operation = &mut self.operations[id.index()];
+        (operation.attributes, operation.location) = (attributes, location);
+        "scf.for".clone_into(&mut operation.name);
+        self.set_operands(id, bounds.into_iter().chain(carried.iter().map(|(initial, _)| *initial)).collect());
+        let region = self.add_region(id);
+        let body = self.add_block(region);
+        self.regions[region.index()].blocks.push(body);
+        let kind = self.type_of(bounds[0]).clone();
+        let induction = self.add_argument(body, kind, "trip");
+        let (mut arguments, mut results) = (Vec::new(), Vec::new());
+        for (initial, named) in carried {
+            let (kind, name) = (self.type_of(*initial).clone(), self.value(*named).name.clone());
+            arguments.push(self.add_argument(body, kind.clone(), &name));
+            results.push(self.add_result(id, kind, &name));
+        }
+        let terminator = self.add_operation(Some(body), line, column);
+        "scf.yield".clone_into(&mut self.operations[terminator.index()].name);
+        NewLoop { induction, carried: arguments, results, terminator }
+    }
+
     /// Adds an operation at a position of a block, and gives back its result.
     pub(crate) fn insert(&mut self, block: BlockId, position: usize, new: NewOperation<'_>) -> ValueId {
         let like = self.operation(new.like);
