@@ -13,8 +13,11 @@
 //!
 //! Here the loop over parts is what is pipelined, and the loads of the next tile run under the end of the last one in any case.
 
+mod counter;
+
 use crate::mlir::{Attribute, Copies, Definition, Module, NewOperation, OperationId, Type, ValueId};
 use crate::operations::is_pure;
+use counter::{Counter, Number, equals, operands, successor, tiles};
 
 /// The module with such loops of a function as loops in loops.
 pub(crate) fn nested(mut module: Module, function: OperationId) -> Module {
@@ -26,32 +29,6 @@ pub(crate) fn nested(mut module: Module, function: OperationId) -> Module {
         }
     }
     module
-}
-
-/// A number that is known, or a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Number {
-    Constant(i128),
-    Value(ValueId),
-}
-
-impl Number {
-    fn of(module: &Module, value: ValueId) -> Number {
-        module.integer_constant(value).map_or(Number::Value(value), Number::Constant)
-    }
-}
-
-/// What counts the parts of a tile.
-#[derive(Clone, Debug)]
-struct Counter {
-    /// Which of the carried values it is.
-    index: usize,
-    /// The number of an iteration's part.
-    part: ValueId,
-    /// Parts of a tile.
-    parts: Number,
-    /// The operations that count.
-    operations: Vec<OperationId>,
 }
 
 /// What a carried value is.
@@ -111,96 +88,6 @@ impl Flattened {
         let (selected, carried) = reader.carried()?;
         let places = reader.places(&carried, &selected)?;
         Some(Flattened { id, counter, tiles, carried, places, selected })
-    }
-}
-
-/// Of how many tiles all iterations are.
-fn tiles(module: &Module, all: ValueId, parts: Number) -> Option<Number> {
-    if let (Some(all), Number::Constant(parts)) = (module.integer_constant(all), parts) {
-        return (parts > 0 && all % parts == 0).then(|| Number::Constant(all / parts));
-    }
-    let product =
-        module.defining_operation(all).map(|id| module.operation(id)).filter(|one| one.name == "arith.muli")?;
-    let &[a, b] = product.operands.as_slice() else { return None };
-    match (Number::of(module, a), Number::of(module, b)) {
-        (tiles, other) if other == parts => Some(tiles),
-        (other, tiles) if other == parts => Some(tiles),
-        _ => None,
-    }
-}
-
-/// The operands of a value's operation, if that has this name.
-fn operands<'m>(module: &'m Module, value: ValueId, name: &str) -> Option<&'m [ValueId]> {
-    let operation = module.operation(module.defining_operation(value)?);
-    (operation.name == name).then_some(operation.operands.as_slice())
-}
-
-/// Both sides of a comparison for equality.
-fn equals(module: &Module, value: ValueId) -> Option<[ValueId; 2]> {
-    let id = module.defining_operation(value)?;
-    let is_equality = module.operation(id).attributes.text("predicate") == Some("eq");
-    let sides = operands(module, value, "arith.cmpi").filter(|_| is_equality)?;
-    sides.try_into().ok()
-}
-
-/// Of what a value is one less.
-fn successor(module: &Module, value: ValueId) -> Option<Number> {
-    if let Some(constant) = module.integer_constant(value) {
-        return Some(Number::Constant(constant + 1));
-    }
-    let by = |name, amount| {
-        let &[a, b] = operands(module, value, name)? else { return None };
-        (module.integer_constant(b) == Some(amount)).then_some(Number::Value(a))
-    };
-    by("arith.subi", 1).or_else(|| by("arith.addi", -1))
-}
-
-impl Counter {
-    fn of(module: &Module, id: OperationId, index: usize) -> Option<Counter> {
-        let parts = module.for_loop(id)?;
-        let (before, after) = (*parts.carried.get(index)?, *parts.yielded.get(index)?);
-        let is_one_more = |value: ValueId| {
-            let sides = operands(module, value, "arith.addi");
-            sides.is_some_and(|sides| sides[0] == before && module.integer_constant(sides[1]) == Some(1))
-        };
-        let choice = module.defining_operation(after)?;
-        let (count, next, compared) = match operands(module, after, "arith.select") {
-            Some(&[at_end, zero, next]) if module.integer_constant(zero) == Some(0) => {
-                let [a, b] = equals(module, at_end)?;
-                let last = if a == before {
-                    b
-                } else if b == before {
-                    a
-                } else {
-                    return None;
-                };
-                (successor(module, last)?, next, module.defining_operation(at_end))
-            }
-            Some(_) => return None,
-            None => {
-                let &[next, count] = operands(module, after, "arith.remsi")? else { return None };
-                (Number::of(module, count), next, None)
-            }
-        };
-        if !is_one_more(next) || matches!(count, Number::Constant(..=0)) {
-            return None;
-        }
-        let operations: Vec<OperationId> =
-            [compared, module.defining_operation(next), Some(choice)].into_iter().flatten().collect();
-        // A value that is counted from another place is none of the body's.
-        if operations.iter().any(|one| module.operation(*one).block != Some(parts.body)) {
-            return None;
-        }
-        let initial = parts.initial[index];
-        let is_of_counter = |value: ValueId| module.uses(value).iter().all(|one| operations.contains(&one.operation));
-        let begins_before = module.integer_constant(initial) == Some(-1) || successor(module, initial) == Some(count);
-        let is_yielded_alone = module.uses(after).iter().all(|one| one.operation == parts.terminator);
-        let part = match () {
-            () if begins_before && is_of_counter(before) => after,
-            () if module.integer_constant(initial) == Some(0) && is_yielded_alone => before,
-            () => return None,
-        };
-        Some(Counter { index, part, parts: count, operations })
     }
 }
 
@@ -357,7 +244,13 @@ impl Reader<'_> {
                 // It comes before all that an iteration does.
                 let comes_late = places.iter().any(|(_, place)| matches!(place, Place::Part | Place::End));
                 let is_known = known(&|value| of_tile.contains(&value) || value == self.counter.part);
-                if !is_known || comes_late && !self.are_pure(&places, Place::Part) || !self.passes(*id) {
+                // What it yields where it is not taken is what it yielded last.
+                let is_kept = operation.results.iter().all(|result| {
+                    let mut all = parts.yielded.iter().zip(carried);
+                    all.any(|(yielded, one)| yielded == result && matches!(one, Carried::ByTile(_)))
+                });
+                let is_late = comes_late && !self.are_pure(&places, Place::Part);
+                if !is_known || !is_kept || is_late || !self.passes(*id) {
                     return None;
                 }
                 of_tile.extend(&operation.results);
@@ -389,7 +282,8 @@ impl Reader<'_> {
         }
         let next_is_known =
             sums.iter().all(|next| self.is_before(*next) || of_part.contains(next) || of_tile.contains(next));
-        let has_both = [Place::Begin, Place::Part].iter().all(|wanted| places.iter().any(|(_, place)| place == wanted));
+        let has = |wanted: Place| places.iter().any(|(_, place)| *place == wanted);
+        let has_both = has(Place::Part) && (has(Place::Begin) || has(Place::End));
         (next_is_known && has_both).then_some(places)
     }
 
