@@ -29,8 +29,8 @@ pub struct Memory {
 /// A place in an array: the array's number and the element's.
 pub type Place = (usize, usize);
 
-/// Places, by array, to which several elements of one store went, or stores of several programs with different values: nobody says
-/// which of them is there afterwards.
+/// Places, by array, to which several elements of one store went, or stores and exchanges of several programs with different values:
+/// nobody says which of them is there afterwards.
 #[derive(Clone, Debug, Default)]
 pub struct Contested {
     /// The places.
@@ -202,6 +202,10 @@ impl Memory {
         })
     }
 
+    fn is_of_f32(&self, at: Option<Pointer>) -> bool {
+        at.and_then(|at| self.arrays.get(at.array)).is_some_and(|array| array.element == Type::Float(FloatKind::F32))
+    }
+
     /// Elements at addresses; where there is none, or the mask says so, those of `other`, or zero.
     fn gather(&self, at: &[Option<Pointer>], element: &Type, other: Option<&Data>) -> Result<Data, Fault> {
         let is_float = matches!(element, Type::Float(_));
@@ -217,7 +221,7 @@ impl Memory {
                 (Some((Data::Floats(x), k)), true) => floats.push(x[k]),
                 (None, true) => floats.push(0.0),
                 (Some((Data::Integers(x), k)), false) => integers.push(x[k]),
-                (Some((Data::Floats(x), k)), false) if *element == Type::Integer(32) => {
+                (Some((Data::Floats(x), k)), false) if *element == Type::Integer(32) && self.is_of_f32(*at) => {
                     integers.push(i64::from((x[k] as f32).to_bits() as i32));
                 }
                 (None, false) => integers.push(0),

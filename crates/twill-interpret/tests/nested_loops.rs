@@ -66,6 +66,16 @@ const BEGIN: &str = "      %now = scf.if %first -> (i32) {
       } else {
         scf.yield %tile : i32
       }";
+/// A tile's number is that of the part at which it begins.
+const BEGIN_BY_PART: &str = "      %now = scf.if %first -> (i32) {
+        %seen = arith.addi %tile, %c1 : i32
+        %seen_tile = tt.splat %seen : i32 -> tensor<16x16xi32>
+        %seen_half = arith.sitofp %seen_tile : tensor<16x16xi32> to tensor<16x16xf16>
+        tt.store %out_tile, %seen_half : tensor<16x16x!tt.ptr<f16>>
+        scf.yield %after : i32
+      } else {
+        scf.yield %tile : i32
+      }";
 const SAME: &str = "      %now = arith.addi %tile, %c0 : i32";
 const SUM: &str = "      %sum = tt.dot %x, %y, %acc : tensor<16x16xf16> * tensor<16x16xf16> -> tensor<16x16xf32>";
 const SUM_SELECTED: &str = "      %start_sum = arith.select %first, %zero, %acc : tensor<16x16xf32>
@@ -170,6 +180,7 @@ fn every_spelling_is_two_loops() {
         Spelling { sum: SUM_SELECTED, end: "selected first", ..FIRST },
         Spelling { end: "yielded", constant: true, ..FIRST },
         Spelling { begin: SAME, end: "late", ..FIRST },
+        Spelling { begin: BEGIN_BY_PART, ..FIRST },
     ];
     for (number, spelling) in spellings.iter().enumerate() {
         assert!(is_nested(&spelling.text()), "{number}: {}", spelling.text());
@@ -183,8 +194,14 @@ fn what_is_no_loop_over_tiles_stays_one() {
     // tile that is read as it was before, a place of the last part.
     let alone = "      %one = scf.if %first -> (i32) {\n        scf.yield %c1 : i32\n      } else {\n        scf.yield %c0 : i32\n      }
       %shifted = arith.addi %now, %one : i32\n      %base = arith.muli %shifted, %parts : i32";
+    let dot = "      %sum = tt.dot";
+    let store = "        tt.store %out_tile, %x : tensor<16x16x!tt.ptr<f16>>";
     let others = [
         text.replace("      %base = arith.muli %now, %parts : i32", alone),
+        // Branches on what counts the parts.
+        text.replace(dot, &format!("      scf.if %at_end {{\n{store}\n      }}\n{dot}")),
+        text.replace(dot, &format!("      scf.if %first_part {{\n      }} else {{\n        %p = arith.addi %more, %c0 : i32\n{store}\n      }}\n{dot}"))
+            .replace("      %first = ", "      %first_part = arith.cmpi slt, %after, %c1 : i32\n      %first = "),
         text.replace("%before = %cm1", "%before = %c1"),
         text.replace("%next = arith.select %done, %zero, %sum", "%next = arith.select %first, %zero, %sum"),
         text.replace("arith.cmpi eq, %after, %last_part", "arith.cmpi eq, %after, %c1"),

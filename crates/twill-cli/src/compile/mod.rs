@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use twill_driver::options::CompileOptions;
 use twill_driver::tune::{Assembler, Compiled, GeneratedKernel, compile};
-use twill_driver::{Request, Session};
+use twill_driver::{Cache, Request, Session};
 
 pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
     let print_after = arguments.print_after()?;
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
     let python = arguments.python.clone();
     let assembler = (!arguments.code.no_assemble).then(|| Assembler::new(python, staged.path().to_owned()));
     let mut ticker = Ticker::new(arguments.search.quiet);
-    let mut session = Session { cache: arguments.search.cache(), ..Session::new(search, &mut ticker) };
+    let mut session = Session { cache: arguments.cache(), ..Session::new(search, &mut ticker) };
     let options = arguments.code(command());
     let compiled = compile(&request, &options, assembler.as_ref(), &mut session)?;
     let best = match kernel(compiled, &request) {
@@ -78,6 +78,11 @@ fn files_of(kernel: &GeneratedKernel, arguments: &CompileArguments) -> BTreeMap<
 }
 
 impl CompileArguments {
+    /// Where kernels are kept, without their warp programs: where one is asked for, nowhere.
+    fn cache(&self) -> Option<Cache> {
+        self.search.cache().filter(|_| !self.warp_program)
+    }
+
     /// What is asked for; `command` generates the kernel again.
     fn code(&self, command: String) -> CompileOptions {
         let candidates = if self.top.top.is_some() { Some(1) } else { self.code.candidates };

@@ -28,7 +28,7 @@ pub(super) fn run(arguments: &CompileArguments, requested: TopOptions) -> Result
     let python = arguments.python.clone();
     let assembler = (!arguments.code.no_assemble).then(|| Assembler::new(python, first.path().to_owned()));
     let mut ticker = Ticker::new(arguments.search.quiet);
-    let mut session = Session { cache: arguments.search.cache(), ..Session::new(search, &mut ticker) };
+    let mut session = Session { cache: arguments.cache(), ..Session::new(search, &mut ticker) };
     let how = arguments.code(command());
     let compiled = compile(&request, &how, assembler.as_ref(), &mut session)?;
     let best = match super::kernel(compiled, &request) {

@@ -34,7 +34,7 @@ pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Fences after all that threads store to shared memory.
+/// Fences after all that threads store to buffers.
 fn fence_stores(nodes: &mut Vec<Node>) {
     let mut at = 0;
     while at < nodes.len() {

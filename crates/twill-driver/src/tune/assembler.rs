@@ -128,8 +128,8 @@ impl Assembler {
         // No caches of Python in the folder.
         command.args(["-B", "assemble.py", "--json", "--sass", LISTING]).current_dir(folder).stdin(Stdio::null());
         let time = |until: Instant| {
-            let left = (until + THRESHOLDS.last_time).saturating_duration_since(Instant::now());
-            left.max(THRESHOLDS.least_time)
+            let left = until.checked_add(THRESHOLDS.last_time).unwrap_or(until);
+            left.saturating_duration_since(Instant::now()).max(THRESHOLDS.least_time)
         };
         let seconds = self.until.map(|until| time(until).as_secs());
         command.args(seconds.map(|seconds| format!("--seconds={seconds}")));

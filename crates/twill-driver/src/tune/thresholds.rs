@@ -16,8 +16,8 @@ pub(crate) struct Thresholds {
     /// Time for the schedule that takes least memory, where the time is over, and for each kernel that is assembled then. A choice:
     /// of several loops together a schedule takes a few seconds.
     pub(crate) least_time: Duration,
-    /// Time that assembling may take beyond the time for all searches, of a processor. A choice: two of 432 kernels of others took
-    /// longer, of which stock Triton does not compile one within five minutes.
+    /// Time that assembling may take beyond the time for all searches, of a processor. A choice: two of
+    /// 432 kernels (docs/coverage.md) took longer, of which stock Triton does not compile one within five minutes.
     pub(crate) last_time: Duration,
     /// Searches with less shared memory if the best schedule takes too much of it. A choice.
     pub(crate) smaller: u32,

@@ -43,8 +43,9 @@ pub(super) fn convert(one: &Elementwise<'_>, operand: &Data) -> Result<Data, Fau
         ("tt.int_to_ptr", Data::Integers(x)) => {
             Ok(Data::Pointers(x.iter().map(|x| Pointer::at(*x, bytes(to))).collect()))
         }
-        // An array has elements of one type, of the same number of bytes in whatever type they are read.
-        ("arith.bitcast" | "tt.bitcast", Data::Pointers(x)) => Ok(Data::Pointers(x.clone())),
+        ("arith.bitcast" | "tt.bitcast", Data::Pointers(x)) if bytes(from) == bytes(to) => {
+            Ok(Data::Pointers(x.clone()))
+        }
         ("arith.bitcast" | "tt.bitcast", data) => bitcast(data, from, to).ok_or_else(|| one.unfit()),
         _ => Err(one.unfit()),
     }

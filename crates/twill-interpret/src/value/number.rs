@@ -49,12 +49,15 @@ pub(super) fn from_bits(kind: FloatKind, bits: u64) -> Option<f64> {
     })
 }
 
-/// The bits of a number that a type can hold.
+/// The bits of a number, rounded to what a type can hold.
 pub(super) fn to_bits(kind: FloatKind, x: f64) -> Option<u64> {
     Some(match kind {
         FloatKind::F64 => x.to_bits(),
         FloatKind::F32 => u64::from((x as f32).to_bits()),
-        _ => format(kind)?.encoded(x, kind.bits()),
+        _ => {
+            let format = format(kind)?;
+            format.encoded(format.round(x), kind.bits())
+        }
     })
 }
 
@@ -123,6 +126,9 @@ impl Format {
 
     /// To nearest, ties to even.
     fn round(&self, x: f64) -> f64 {
+        if x.is_infinite() && !self.has_infinity {
+            return f64::NAN;
+        }
         if x == 0.0 || !x.is_finite() {
             return x;
         }

@@ -128,7 +128,8 @@ pub(crate) fn split(tile: &Tile) -> Result<[Tile; 2], Fault> {
         |first: usize| Tile { shape: shape.to_vec(), data: tile.data.gather((first..tile.data.len()).step_by(2)) };
     Ok([half(0), half(1)])
 }
-/// How many elements are each of the numbers from 0 to `bins`; those where the mask is zero are not counted.
+
+/// How many elements are each of the numbers below `bins`; those where the mask is zero are not counted.
 pub(crate) fn histogram(tile: &Tile, mask: Option<&Tile>, bins: usize) -> Result<Tile, Fault> {
     let unfit = || Fault::Shapes { what: "tt.histogram".into() };
     let Data::Integers(all) = &tile.data else { return Err(unfit()) };

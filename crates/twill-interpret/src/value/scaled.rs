@@ -17,7 +17,7 @@ pub(crate) struct Scaled {
 
 impl Scaled {
     /// The numbers, as a product's operands have them. Scales are exponents of two by row (or column) and block of the depth,
-    /// 127 for 1; 255 makes a block that has no numbers.
+    /// 127 for 1; 0 is 0, and of 255 all numbers of a block are NaN.
     pub(crate) fn numbers(
         self,
         operand: &Tile,
@@ -26,7 +26,8 @@ impl Scaled {
         arithmetic: Arithmetic,
     ) -> Option<Tile> {
         let rank = operand.shape.len();
-        let (depth, other) = if self.is_left { (rank - 1, rank - 2) } else { (rank.checked_sub(2)?, rank - 1) };
+        let last_but_one = rank.checked_sub(2)?;
+        let (depth, other) = if self.is_left { (rank - 1, last_but_one) } else { (last_but_one, rank - 1) };
         let mut shape = operand.shape.clone();
         let packed = if self.along_depth { depth } else { other };
         let elements: Vec<f64> = match (&operand.data, self.is_e2m1) {
@@ -52,7 +53,12 @@ impl Scaled {
             let at = |d: usize| place / strides[d] % shape[d];
             let line = if rank > 2 { place / batches * shape[other] + at(other) } else { at(other) };
             let exponent = exponents.get(line * blocks + at(depth) / each).map(|e| *e & 0xff)?;
-            let factor = if exponent == 255 { f64::NAN } else { 2_f64.powi(exponent as i32 - 127) };
+            let factor = match exponent {
+                // As Triton's conversion to bf16 has it, which moves the exponent's bits.
+                0 => 0.0,
+                255 => f64::NAN,
+                _ => 2_f64.powi(exponent as i32 - 127),
+            };
             Some(arithmetic.round(x * arithmetic.round(factor, product), product))
         };
         let data = elements.into_iter().enumerate().map(scaled).collect::<Option<Vec<f64>>>()?;

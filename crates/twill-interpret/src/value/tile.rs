@@ -21,7 +21,7 @@ impl Pointer {
         middle.wrapping_add(self.offset.wrapping_mul(bytes))
     }
 
-    /// Where an address points to; outside of all arrays if it is none.
+    /// Where an address points to; a pointer to no array, if it is in none.
     pub(super) fn at(address: i64, bytes: i64) -> Pointer {
         let array = usize::try_from((address >> PLACE_BITS) - 1).unwrap_or(usize::MAX);
         let offset = (address & ((1 << PLACE_BITS) - 1)) - (1 << (PLACE_BITS - 1));

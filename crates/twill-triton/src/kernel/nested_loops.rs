@@ -11,7 +11,7 @@
 //!     if part == parts - 1: …    # its end; sum = 0
 //! ```
 //!
-//! Here the loop over parts is what is pipelined, and the loads of the next tile run under the end of the last one in any case.
+//! In Twill the loop over parts is pipelined, and loads of the next tile overlap the end of the tile before.
 
 mod counter;
 
@@ -37,9 +37,9 @@ enum Carried {
     Counter,
     /// The same in all iterations.
     Same,
-    /// Changed for each tile, at its beginning or its end, to the value that a branch yields.
+    /// Changed for each tile, at its beginning or its end: this is it in the next iteration.
     ByTile(ValueId),
-    /// Changed for each part: it begins so for every tile, and is so after an iteration.
+    /// Changed for each part: its value where a tile begins, and that after an iteration.
     ByPart(ValueId, ValueId),
 }
 
@@ -118,7 +118,7 @@ impl Reader<'_> {
     }
 
     /// Whether a value is from before the loop.
-    fn is_before(&self, value: ValueId) -> bool {
+    fn is_from_before(&self, value: ValueId) -> bool {
         let module = self.module;
         let block = match module.definition(value) {
             Definition::Result { operation, .. } => module.operation(operation).block,
@@ -171,7 +171,7 @@ impl Reader<'_> {
                     if at_first && !module.uses(*before).iter().all(|one| is_of_branch(one.operation)) {
                         return None;
                     }
-                    Carried::ByTile(taken)
+                    Carried::ByTile(*after)
                 } else if !at_first && self.is_same(taken, parts.initial[index]) {
                     Carried::ByPart(parts.initial[index], passed)
                 } else {
@@ -186,7 +186,7 @@ impl Reader<'_> {
             } else if let [one] = module.uses(*before)
                 && let [condition, reset, _] = *module.operation(one.operation).operands
                 && module.operation(one.operation).name == "arith.select"
-                && (one.index, self.is_first(condition), self.is_before(reset)) == (2, true, true)
+                && (one.index, self.is_first(condition), self.is_from_before(reset)) == (2, true, true)
             {
                 selected.push((*module.operation(one.operation).results.first()?, *before));
                 Carried::ByPart(reset, *after)
@@ -201,7 +201,7 @@ impl Reader<'_> {
     fn is_same(&self, value: ValueId, other: ValueId) -> bool {
         let module = self.module;
         let constants = [value, other].map(|value| module.constant(value));
-        value == other && self.is_before(value)
+        value == other && self.is_from_before(value)
             || constants[0].is_some() && constants[0] == constants[1] && module.type_of(value) == module.type_of(other)
     }
 
@@ -235,8 +235,9 @@ impl Reader<'_> {
                 is_selected || is_yielded
             });
             let condition = operation.operands.first().filter(|_| operation.name == "scf.if");
+            let is_of_tile = condition.is_some_and(|one| self.is_first(*one) || self.is_last(*one));
             let known = |allowed: &dyn Fn(ValueId) -> bool| {
-                self.captured(*id).into_iter().all(|value| self.is_before(value) || allowed(value))
+                self.read(*id, is_of_tile).into_iter().all(|value| self.is_from_before(value) || allowed(value))
             };
             let place = if self.counter.operations.contains(id) || is_reset {
                 Place::Nowhere
@@ -249,8 +250,8 @@ impl Reader<'_> {
                     let mut all = parts.yielded.iter().zip(carried);
                     all.any(|(yielded, one)| yielded == result && matches!(one, Carried::ByTile(_)))
                 });
-                let is_late = comes_late && !self.are_pure(&places, Place::Part);
-                if !is_known || !is_kept || is_late || !self.passes(*id) {
+                let is_after_effects = comes_late && !self.has_no_effects(&places);
+                if !is_known || !is_kept || is_after_effects || !self.passes(*id) {
                     return None;
                 }
                 of_tile.extend(&operation.results);
@@ -281,15 +282,18 @@ impl Reader<'_> {
             places.push((*id, place));
         }
         let next_is_known =
-            sums.iter().all(|next| self.is_before(*next) || of_part.contains(next) || of_tile.contains(next));
+            sums.iter().all(|next| self.is_from_before(*next) || of_part.contains(next) || of_tile.contains(next));
         let has = |wanted: Place| places.iter().any(|(_, place)| *place == wanted);
         let has_both = has(Place::Part) && (has(Place::Begin) || has(Place::End));
         (next_is_known && has_both).then_some(places)
     }
 
-    fn are_pure(&self, places: &[(OperationId, Place)], of: Place) -> bool {
-        places.iter().filter(|(_, place)| *place == of).all(|(id, _)| is_pure(self.module.operation(*id)))
-            && !places.iter().any(|(_, place)| *place == Place::End)
+    /// Whether what comes before only computes, and no tile has ended.
+    fn has_no_effects(&self, places: &[(OperationId, Place)]) -> bool {
+        places.iter().all(|(id, place)| match place {
+            Place::Part => is_pure(self.module.operation(*id)),
+            place => *place != Place::End,
+        })
     }
 
     /// Whether a branch does nothing where it is not taken.
@@ -298,18 +302,19 @@ impl Reader<'_> {
         otherwise.is_none_or(|blocks| blocks.iter().all(|block| self.module.block(*block).operations.len() <= 1))
     }
 
-    /// Values that an operation, or what is nested in it, reads from outside of it; of a branch not its condition and what it yields
-    /// where it is not taken.
-    fn captured(&self, id: OperationId) -> Vec<ValueId> {
+    /// Values that an operation, and what is nested in it, reads from outside of it; of a branch at a tile's beginning or end what
+    /// is read where it is taken, without its condition.
+    fn read(&self, id: OperationId, is_taken: bool) -> Vec<ValueId> {
         let module = self.module;
-        if module.operation(id).name != "scf.if" {
-            let inner: Vec<OperationId> = module.walk(id).collect();
-            let all = inner.iter().flat_map(|one| &module.operation(*one).operands).copied();
-            return all.filter(|value| !self.is_within(*value, id)).collect();
-        }
-        let Some(region) = module.operation(id).regions.first() else { return Vec::new() };
-        let operations = module.region(*region).blocks.iter().flat_map(|block| module.block(*block).operations.clone());
-        let inner: Vec<OperationId> = operations.flat_map(|one| module.walk(one).collect::<Vec<_>>()).collect();
+        let taken = module.operation(id).regions.first().filter(|_| is_taken);
+        let inner: Vec<OperationId> = match taken {
+            Some(region) => {
+                let blocks = module.region(*region).blocks.iter();
+                let operations = blocks.flat_map(|block| &module.block(*block).operations);
+                operations.flat_map(|one| module.walk(*one)).collect()
+            }
+            None => module.walk(id).collect(),
+        };
         let all = inner.iter().flat_map(|one| &module.operation(*one).operands).copied();
         all.filter(|value| !self.is_within(*value, id)).collect()
     }
@@ -396,7 +401,7 @@ impl Flattened {
             in_line(module, *operation, outer.terminator, &mut copies);
         }
         let next = self.carried.iter().filter_map(|one| match one {
-            Carried::ByTile(taken) => Some(at(&copies, *taken)),
+            Carried::ByTile(next) => Some(at(&copies, *next)),
             _ => None,
         });
         module.replace_operands(outer.terminator, next.collect());

@@ -28,7 +28,7 @@ pub(super) struct Counter {
     pub(super) operations: Vec<OperationId>,
 }
 
-/// Of how many tiles all iterations are.
+/// Of how many tiles all iterations are: counts are taken for numbers that are not negative, and whose product does not wrap.
 pub(super) fn tiles(module: &Module, all: ValueId, parts: Number) -> Option<Number> {
     if let (Some(all), Number::Constant(parts)) = (module.integer_constant(all), parts) {
         return (parts > 0 && all % parts == 0).then(|| Number::Constant(all / parts));
@@ -60,7 +60,7 @@ pub(super) fn equals(module: &Module, value: ValueId) -> Option<[ValueId; 2]> {
 /// Of what a value is one less.
 pub(super) fn successor(module: &Module, value: ValueId) -> Option<Number> {
     if let Some(constant) = module.integer_constant(value) {
-        return Some(Number::Constant(constant + 1));
+        return constant.checked_add(1).map(Number::Constant);
     }
     let by = |name, amount| {
         let &[a, b] = operands(module, value, name)? else { return None };
@@ -75,7 +75,7 @@ impl Counter {
         let (before, after) = (*parts.carried.get(index)?, *parts.yielded.get(index)?);
         let is_one_more = |value: ValueId| {
             let sides = operands(module, value, "arith.addi");
-            sides.is_some_and(|sides| sides[0] == before && module.integer_constant(sides[1]) == Some(1))
+            matches!(sides, Some(&[a, b]) if a == before && module.integer_constant(b) == Some(1))
         };
         let choice = module.defining_operation(after)?;
         let (count, next, compared) = match operands(module, after, "arith.select") {
