@@ -154,6 +154,20 @@ def mean(values: list[float]) -> float:
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
+def made(chosen: list[str], sources: str, options: argparse.Namespace) -> int:
+    """Makes the kernels of cases, and says what `TWILL=check` finds of each; their times mean nothing beside each other."""
+    rows: list[dict] = []
+    with concurrent.futures.ThreadPoolExecutor(options.make) as pool:
+        asked = [pool.submit(answer, name, sources, "check", options.seconds) for name in chosen]
+        for done in concurrent.futures.as_completed(asked):
+            rows.append(row := done.result())
+            said = row.get("error") or [one["checked"] or one["reason"] for one in row["kernels"]]
+            print(f"made: {row['case']} {row.get('seconds', '')} {str(said)[:300]}", flush=True)
+            if options.json:
+                options.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    return 0
+
+
 def main() -> int:
     """Runs the cases."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -170,12 +184,7 @@ def main() -> int:
     folders = sorted(str(one) for one in options.sources.iterdir()) if options.sources else []
     chosen, sources = names(options.only), ":".join(folders)
     if options.make:
-        # Their times mean nothing beside each other, so nothing is timed.
-        with concurrent.futures.ThreadPoolExecutor(options.make) as pool:
-            for row in pool.map(lambda name: answer(name, sources, "check", options.seconds), chosen):
-                said = row.get("error") or [one["checked"] or one["reason"] for one in row["kernels"]]
-                print(f"made: {row['case']} {row.get('seconds', '')} {str(said)[:300]}", flush=True)
-        return 0
+        return made(chosen, sources, options)
     rows: list[dict] = []
     with tempfile.NamedTemporaryFile() as file, concurrent.futures.ThreadPoolExecutor(options.at_once) as pool:
         lock = file.name if options.at_once > 1 else None
