@@ -124,7 +124,8 @@ def main() -> int:
     paths = [path for path in sorted(options.folder.glob("*.ttir")) if re.search(options.only, path.stem)]
     rows = []
     with ThreadPoolExecutor(options.jobs) as pool:
-        running = [pool.submit(executed, path, options.interpreter.resolve(), options.seconds, options.compiled) for path in paths]
+        how = (options.interpreter.resolve(), options.seconds, options.compiled)
+        running = [pool.submit(executed, path, *how) for path in paths]
         for done in as_completed(running):
             rows.append(row := done.result())
             head = f"{row['id']}: {row['verdict']}, {row['executions']} executions"

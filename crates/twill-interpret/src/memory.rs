@@ -98,6 +98,15 @@ impl Launch {
 }
 
 impl Tensor {
+    /// That of a descriptor that a kernel makes of an address, extents and strides; none where they do not belong together.
+    pub(crate) fn made(base: &Tile, sizes: &[i64]) -> Option<Tensor> {
+        let Data::Pointers(pointers) = &base.data else { return None };
+        let (&[first], true) = (pointers.as_slice(), sizes.len().is_multiple_of(2)) else { return None };
+        let (extents, strides) = sizes.split_at(sizes.len() / 2);
+        let (extents, strides) = (extents.to_vec(), strides.to_vec());
+        Some(Tensor { array: first.array, first: first.offset, extents, strides })
+    }
+
     /// The addresses of a block's elements, row-major; none outside of the tensor.
     fn addresses(&self, tile_origin: &[i64], block: &[usize]) -> Vec<Option<i64>> {
         let count: usize = block.iter().product();

@@ -269,14 +269,9 @@ impl<'a> ProgramInstance<'a> {
                 | "tt.scan.return" | "llvm.intr.assume" | "gpu.barrier",
                 _,
             ) => return Ok(()),
-            ("tt.make_tensor_descriptor", [base, sizes @ ..]) if sizes.len() % 2 == 0 => {
-                let base = self.get(*base)?;
-                let Data::Pointers(pointers) = &base.data else { return Err(unknown(operation)) };
-                let [first] = pointers.as_slice() else { return Err(unknown(operation)) };
+            ("tt.make_tensor_descriptor", [base, sizes @ ..]) => {
                 let sizes = sizes.iter().map(|size| self.integer(*size)).collect::<Result<Vec<i64>, Fault>>()?;
-                let (extents, strides) = sizes.split_at(sizes.len() / 2);
-                let (extents, strides) = (extents.to_vec(), strides.to_vec());
-                let tensor = Tensor { array: first.array, first: first.offset, extents, strides };
+                let tensor = Tensor::made(&*self.get(*base)?, &sizes).ok_or_else(|| unknown(operation))?;
                 self.tensors.extend(operation.results.first().map(|result| (*result, tensor)));
                 return Ok(());
             }

@@ -5,9 +5,7 @@ use super::machine::Machine;
 use super::units::Held;
 use crate::fault::Fault;
 use crate::memory::{Argument, Atomic, Combination, Tensor};
-use crate::value::{
-    Data, Elementwise, Tile, apply, dot, gather, histogram, inline_ptx, join, reduce_by, scan_by, split,
-};
+use crate::value::{Elementwise, Tile, apply, dot, gather, histogram, inline_ptx, join, reduce_by, scan_by, split};
 use std::collections::HashMap;
 use std::rc::Rc;
 use twill_codegen::ir::{CombineRegion, Expression, ExpressionKind, Opaque, VariableId};
@@ -29,14 +27,8 @@ impl Machine<'_, '_> {
         let axis = || operation.attribute("axis").and_then(|a| a.parse().ok()).unwrap_or(0);
         let found: Vec<Tile> = match (operation.name.as_str(), operands) {
             ("gpu.barrier" | "tt.print" | "tt.assert", _) => Vec::new(),
-            ("tt.make_tensor_descriptor", [base, sizes @ ..]) if sizes.len() % 2 == 0 => {
-                let base = self.evaluate(g, base)?;
-                let Data::Pointers(pointers) = &base.data else { return Err(unfit()) };
-                let [first] = pointers.as_slice() else { return Err(unfit()) };
-                let sizes = self.numbers(g, sizes)?;
-                let (extents, strides) = sizes.split_at(sizes.len() / 2);
-                let (extents, strides) = (extents.to_vec(), strides.to_vec());
-                let tensor = Tensor { array: first.array, first: first.offset, extents, strides };
+            ("tt.make_tensor_descriptor", [base, sizes @ ..]) => {
+                let tensor = Tensor::made(&*self.evaluate(g, base)?, &self.numbers(g, sizes)?).ok_or_else(unfit)?;
                 self.hold(g, *results.first().ok_or_else(unfit)?, Some(Held::Tensor(Rc::new(tensor))));
                 return Ok(());
             }
