@@ -66,7 +66,7 @@ class Contest:
     """
 
     def __init__(self, gpu: Gpu, sides: Sequence[Side] = (TWILL, STOCK), share: float | None = None):
-        self._gpu, self._share = gpu, share
+        self.gpu, self._share = gpu, share
         self.sides = tuple(sides)
         self._running = list(sides)
         """Those that have not lost."""
@@ -105,7 +105,7 @@ class Contest:
         if self.winner is not None:
             return self.winner
         # Another thread may be at it; and what a stream says of itself may be refused while another one is captured.
-        if self._gpu.is_capturing() or not self._lock.acquire(blocking=False):
+        if self.gpu.is_capturing() or not self._lock.acquire(blocking=False):
             return self.incumbent
         try:
             self._collect()
@@ -129,15 +129,15 @@ class Contest:
         """Launches, and records the time unless there are enough of them."""
         self._launched += 1
         is_early = self._trials[side] > min(map(self._trials.__getitem__, self._running))
-        if self._is_over() or is_early or self._gpu.is_capturing():
+        if self._is_over() or is_early or self.gpu.is_capturing():
             return launch()
         if self._trials[side] == 0:
             result = launch()
             self._trials[side] += 1
             return result
         try:
-            self._gpu.wait_if_idle()
-            before, after = self._gpu.event(), self._gpu.event()
+            self.gpu.wait_if_idle()
+            before, after = self.gpu.event(), self.gpu.event()
             before.record()
         except Exception:
             return launch()

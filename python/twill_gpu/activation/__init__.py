@@ -75,6 +75,7 @@ def _install(settings: Settings) -> None:
     replaced = [
         (JITFunction, "run", hooks.of_launches(activity, JITFunction.run)),
         (CompiledKernel, "__getitem__", hooks.of_compiled(activity, CompiledKernel.__getitem__)),
+        (Autotuner, "run", hooks.of_tuner(activity, Autotuner.run)),
         (Autotuner, "_bench", hooks.of_tuning(activity, Autotuner._bench)),
         (JITFunction, "__getstate__", hooks.state_without_launches),
     ]

@@ -23,6 +23,7 @@ from .workers import Workers
 
 if TYPE_CHECKING:
     from .specialisation import Specialised
+    from .tuning import Call, Tuning
 
 
 KERNELS = 1024
@@ -55,6 +56,7 @@ class Activity:
         self._folder: Path | None = None
         self._numbers = itertools.count()
         self._trials: set[str] = set()
+        self.restored_at_end: weakref.WeakSet[Tuning] = weakref.WeakSet()
         self._attributes: dict[int, tuple[weakref.ref[Any], str, weakref.ref[Any]]] = {}
         self._gpus: dict[int, str] = {}
         self._gpu: contest.Gpu | None = None
@@ -97,6 +99,15 @@ class Activity:
     def is_suspended(self) -> bool:
         """Whether all launches of this thread are stock Triton's."""
         return self.is_paused or bool(getattr(self._thread, "suspended", 0))
+
+    @property
+    def call(self) -> Call | None:
+        """The call of an autotuner that this thread is in."""
+        return getattr(self._thread, "call", None)
+
+    @call.setter
+    def call(self, call: Call | None) -> None:
+        self._thread.call = call
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
@@ -218,6 +229,8 @@ class Activity:
             if one is not None and own is not None and vars(one).get(attribute) is own:
                 del vars(one)[attribute]
         self._attributes.clear()
+        for tuning in list(self.restored_at_end):
+            tuning.restore()
         self._end_once()
 
     def _end(self) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..jit_kernel import OWN
 from .launches import ATTRIBUTE, Launches
+from .tuning import tuning_of
 
 if TYPE_CHECKING:
     from .activity import Activity
@@ -60,12 +61,30 @@ def of_compiled(activity: Activity, original: Callable[..., Any]) -> Callable[..
     return getitem
 
 
+def of_tuner(activity: Activity, original: Callable[..., Any]) -> Callable[..., Any]:
+    """In the place of `Autotuner.run`: kernels of Twill may be tried for other configurations than stock Triton's choice."""
+
+    @functools.wraps(original)
+    def run(self: Any, *args: Any, **named: Any) -> Any:
+        tuning = tuning_of(activity, self)
+        if tuning is None or activity.is_suspended():
+            return original(self, *args, **named)
+        return tuning.run(functools.partial(original, self, *args, **named), args, named)
+
+    return run
+
+
 def of_tuning(activity: Activity, original: Callable[..., Any]) -> Callable[..., Any]:
-    """In the place of `Autotuner._bench`: stock Triton compares its configurations, and Twill takes the winner."""
+    """In the place of `Autotuner._bench`: stock Triton compares its configurations; what it found is looked at later."""
 
     @functools.wraps(original)
     def bench(self: Any, *args: Any, **named: Any) -> Any:
+        call = activity.call
         with activity.suspended():
-            return original(self, *args, **named)
+            if call is None:
+                return original(self, *args, **named)
+            with call.compares(named.get("config")) as found:
+                found.times = original(self, *args, **named)
+                return found.times
 
     return bench

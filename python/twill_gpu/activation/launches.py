@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from ..contest import STOCK
 from ..jit_kernel import STOCK_ONLY
 from . import configurations, turn
+from .rounds import Seen
 from .sources import may_multiply
 from .specialisation import Specialised, function_of
 
 if TYPE_CHECKING:
     from .activity import Activity
+    from .tuning import Comparing
 
 ATTRIBUTE = "_twill_launches"
 """Where a Triton function, and what was compiled of it, has its launches."""
@@ -43,12 +45,12 @@ class Launches:
         """As `JITFunction.run`. What it does before each launch is all that a launch by stock Triton costs more."""
         # A hook may give each launch another pass pipeline.
         is_hooked = self._knobs.runtime.add_stages_inspection_hook is not None
+        call = self._activity.call
         if warmup or is_hooked or self._activity.is_suspended():
+            if call is not None and call.comparing is not None and call.comparing.seen is None and not (warmup or is_hooked):
+                return self._compared(call.comparing, args, grid, named)
             return self._original(*args, grid=grid, warmup=warmup, **named)
-        named["debug"] = named.get("debug", self._function.debug) or self._knobs.runtime.debug
-        named["instrumentation_mode"] = self._knobs.compilation.instrumentation_mode
-        for name in self._more:
-            named[name] = getattr(self._knobs.compilation, name)
+        self._complete(named)
         device = self._driver.active.get_current_device()
         original = self._original
         if self._function.pre_run_hooks:
@@ -56,25 +58,74 @@ class Launches:
             for hook in self._function.pre_run_hooks:
                 hook(*args, **named)
             original = self._unhooked
-        here = self._devices.get(device)
-        # Somebody may have thrown away what Triton compiled: its source may be another one now.
-        if here is None or here[3] is not self._function.device_caches[device][0] or not here[3]:
-            here = self._device(device)
-        bound, specialisation, options = here[1](*args, **named)
-        key: Any = (*specialisation, *options, *options.values())
-        try:
-            found = here[2].get(key)
-        except TypeError:
-            # An option that is a list or a dictionary.
-            key = str(key)
-            found = here[2].get(key)
+        here = self._here(device)
+        bound, key, found = self._find(here, args, named)
         if found is None or not found.has_begun:
             return self._first(key, here, device, partial(original, *args, grid=grid, warmup=False, **named), named)
         self._check_globals()
         if callable(grid):
             grid = grid(bound)
         by_stock = partial(self._activity.launch_stock, found.compiled, grid, bound, device)
+        if call is not None and call.is_of(self._function):
+            return call.launch(self._activity, found, bound, grid, by_stock)
         return turn.launch(self._activity, found, bound, grid, by_stock)
+
+    def _complete(self, named: dict[str, Any]) -> None:
+        """Adds the options that Triton adds to those of a launch."""
+        named["debug"] = named.get("debug", self._function.debug) or self._knobs.runtime.debug
+        named["instrumentation_mode"] = self._knobs.compilation.instrumentation_mode
+        for name in self._more:
+            named[name] = getattr(self._knobs.compilation, name)
+
+    def _here(self, device: int) -> _Device:
+        """What belongs to a device."""
+        here = self._devices.get(device)
+        # Somebody may have thrown away what Triton compiled: its source may be another one now.
+        if here is None or here[3] is not self._function.device_caches[device][0] or not here[3]:
+            here = self._device(device)
+        return here
+
+    @staticmethod
+    def _find(here: _Device, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[dict[str, Any], Any, Specialised | None]:
+        """The arguments of a launch by name, what its specialisation is known by, and that, if it was launched before."""
+        bound, specialisation, options = here[1](*args, **named)
+        key: Any = (*specialisation, *options, *options.values())
+        try:
+            return bound, key, here[2].get(key)
+        except TypeError:
+            # An option that is a list or a dictionary.
+            key = str(key)
+            return bound, key, here[2].get(key)
+
+    def _compared(self, comparing: Comparing, args: tuple[Any, ...], grid: Any, named: dict[str, Any]) -> Any:
+        """The first launch of a configuration that stock Triton compares with others."""
+        sizes: list[tuple[int, ...]] = []
+
+        def seen(bound: dict[str, Any]) -> Any:
+            sizes.append(tuple(grid(bound) if callable(grid) else grid))
+            return sizes[-1]
+
+        compiled = self._original(*args, grid=seen, warmup=False, **named)
+        try:
+            whole = compiled.result() if hasattr(compiled, "result") else compiled
+            device = self._driver.active.get_current_device()
+            self._complete(named)
+            key = self._find(self._here(device), args, named)[1]
+            comparing.seen = Seen(self, key, whole, device, sizes[-1], [name for name in STOCK_ONLY if named.get(name)])
+        except Exception:
+            # It is not tried, then.
+            pass
+        return compiled
+
+    def adopt(self, seen: Seen) -> Specialised:
+        """Has kernels made for what stock Triton compared, and no call has chosen so far."""
+        here = self._here(seen.device)
+        fresh = Specialised(self._activity, function_of(self._function), seen.ttir, seen.compiled, here[0], seen.device)
+        found = here[2].setdefault(seen.key, fresh)
+        if found is fresh:
+            self._activity.add(found)
+        found.begin(seen.only, partial(configurations.of_kernel, seen.compiled))
+        return found
 
     def run_compiled(self, found: Specialised, grid: Any, args: tuple[Any, ...], by_stock: Callable[..., Any]) -> Any:
         """As `CompiledKernel[grid](*args)` on what `run` gave back before: all arguments by position, constexprs too."""

@@ -110,9 +110,14 @@ class Specialised:
         self.compared: Counter[Side] = Counter()
         """Those launches, by whose they were."""
         self._ttir = ttir
-        self._machine = ""
+        self.machine = ""
+        """For which its kernels are made, once it has begun."""
         self._numbers: list[str] | None = None
-        self._target, self._digest = target, ""
+        self._target = target
+        self.digest = ""
+        """Of all that its kernels depend on, once it has begun."""
+        self.is_left = False
+        """Whether it is stock Triton's without a try."""
         self._stock: Compiled | None = None
         """What stock Triton compiled, as its author has it; None where that is not known."""
         self._options: dict[Side, dict[str, object]] = {}
@@ -159,19 +164,20 @@ class Specialised:
         try:
             why = f"{', '.join(only)}: only stock Triton does that" if only else self._why_not(self._target)
             if why is not None:
-                self.reason = why
+                self.reason, self.is_left = why, True
                 return
-            self._digest = digest_of("\n".join((self._ttir, self._machine, backend.toolchain(), self.activity.version)))
+            self.digest = digest_of("\n".join((self._ttir, self.machine, backend.toolchain(), self.activity.version)))
             records = self.activity.records
-            trial = records.read(f"{self._digest}.trial")
+            trial = records.read(f"{self.digest}.trial")
             if trial is not None and self.activity.has_died(trial):
-                records.remove(f"{self._digest}.trial")
+                records.remove(f"{self.digest}.trial")
                 # Whoever was launched: nothing is tried of it any more.
-                records.write(f"{self._digest}.died", {"name": self.name})
-                self.reason = "a process ended while its first launches were under way"
+                records.write(f"{self.digest}.died", {"name": self.name})
+                self.reason, self.is_left = "a process ended while its first launches were under way", True
                 self.activity.tell(self)
                 return
-            if records.read(f"{self._digest}.died") is not None:
+            if records.read(f"{self.digest}.died") is not None:
+                self.is_left = True
                 self.reason = "a process ended while its first launches were under way"
                 return
             # All are under way before one is waited for.
@@ -222,7 +228,7 @@ class Specialised:
             return nothing
         if self.activity.is_full():
             return "Twill has as many kernels in this process as it may have"
-        self._machine = gpu.machine_of(target.arch)
+        self.machine = gpu.machine_of(target.arch)
         return None
 
     # --------------------------------------------------------------------------------------------- making a kernel
@@ -240,24 +246,24 @@ class Specialised:
             self.reason = "a kernel is being made"
         options = self._options[side]
         try:
-            folder = backend.cached_kernel(self._ttir, self.name, self._machine, options)
+            folder = backend.cached_kernel(self._ttir, self.name, self.machine, options)
         except Exception:
             folder = None
         if folder is not None:
             self._take(side, folder)
             return None
-        why_not = self._may_make()
+        why_not = self.may_make()
         if why_not is not None:
             self._say_why(side, f"no kernel is in the cache, and {why_not}")
             return None
         place = self.activity.new_folder()
-        future = self.activity.workers.make(self._ttir, self.name, self._machine, options, place)
+        future = self.activity.workers.make(self._ttir, self.name, self.machine, options, place)
         return future, lambda future: self._made(side, future, place)
 
     def _record(self, side: Side) -> str:
         """Where it is kept that a kernel cannot be made."""
         # Another configuration of the author's may do where this one does not.
-        return self._digest if side == TWILL else digest_of(json.dumps([self._digest, side, self._options.get(side)]))
+        return self.digest if side == TWILL else digest_of(json.dumps([self.digest, side, self._options.get(side)]))
 
     def _say_why(self, side: Side, reason: str) -> None:
         """One of Twill's kernels is not there: if no other is, that is the reason why Twill has none."""
@@ -266,7 +272,7 @@ class Specialised:
         if not self.kernels and not self._awaited:
             self.reason = next(self._reasons[one] for one in OWN if one in self._reasons)
 
-    def _may_make(self) -> str | None:
+    def may_make(self) -> str | None:
         """Why nothing is made in this process; None where it may be."""
         if self.activity.settings.mode is Mode.FROZEN or self.activity.is_deterministic():
             return "none may be made"
@@ -296,7 +302,7 @@ class Specialised:
             if self.activity.has_ended:
                 return
             try:
-                kernel = ScheduledKernel(folder, self._ttir, self._machine)
+                kernel = ScheduledKernel(folder, self._ttir, self.machine)
                 kernel.check_parameters(list(self.function.arg_names))
                 kernel.compile()
                 kernel.shed()
@@ -333,7 +339,7 @@ class Specialised:
         if stock is None:
             return None
         try:
-            key = digest_of(json.dumps([self._digest, stock.options]))
+            key = digest_of(json.dumps([self.digest, stock.options]))
             kept = self.activity.records.read(key)
             if kept is not None and configurations.are_there(kept["made"]):
                 self.configurations = configurations.made_of(kept["made"], stock.source, passed)
@@ -341,7 +347,7 @@ class Specialised:
         except Exception:
             # What is not known of a kernel, or not as this version keeps it, is left out.
             return None
-        if self._may_make() is not None:
+        if self.may_make() is not None:
             return None
 
         def made(future: Future[_Answer]) -> None:
@@ -434,7 +440,7 @@ class Specialised:
         return found
 
     def _record_of(self, key: tuple[int, ...]) -> str:
-        return digest_of(json.dumps([self._digest, self._own, self.activity.gpu_name(self.device), *key]))
+        return digest_of(json.dumps([self.digest, self._own, self.activity.gpu_name(self.device), *key]))
 
     def _contest(self, gpu: Gpu, key: str) -> Contest:
         sides = (STOCK, *self.challengers)
@@ -451,7 +457,7 @@ class Specialised:
         if self.activity.settings.mode is Mode.FROZEN or self.activity.is_deterministic() or self.activity.is_forked:
             return Contest.settled(gpu, STOCK, {})
         waits = self.activity.settings.mode is not Mode.BACKGROUND
-        self.activity.begin_trial(self._digest)
+        self.activity.begin_trial(self.digest)
         return Kept(gpu, sides, None if waits else SHARE, lambda settled: self._keep(key, settled))
 
     def _keep(self, key: str, settled: Contest) -> None:
@@ -459,7 +465,7 @@ class Specialised:
         record = {"winner": settled.winner, "times": settled.milliseconds, "sides": settled.sides}
         self.activity.records.write(key, record)
         if all(one.winner is not None for one in list(self.contests.values())):
-            self.activity.end_trial(self._digest)
+            self.activity.end_trial(self.digest)
         self.activity.tell(self)
 
 

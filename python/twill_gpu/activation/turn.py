@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..contest import OWN, STOCK, Contest, Side
 from . import checking
@@ -16,8 +16,26 @@ if TYPE_CHECKING:
     from .activity import Activity
 
 
-def launch(activity: Activity, found: Specialised, bound: dict[str, Any], grid: Any, by_stock: Callable[[], Any]) -> Any:
-    """Launches by the side whose turn it is; what is returned is what stock Triton compiled. bound: arguments by name."""
+class Decides(Protocol):
+    """What says who has launches: a contest, or one side's part in a contest of configurations."""
+
+    @property
+    def winner(self) -> Side | None: ...
+    def launch(self, side: Side, launch: Callable[[], object]) -> object: ...
+
+
+def launch(
+    activity: Activity,
+    found: Specialised,
+    bound: dict[str, Any],
+    grid: Any,
+    by_stock: Callable[[], Any],
+    decided: tuple[Side, Decides] | None = None,
+) -> Any:
+    """Launches by the side whose turn it is; what is returned is what stock Triton compiled.
+
+    bound: arguments by name. decided: whose turn it is where the specialisation's own contests do not say it.
+    """
     is_capturing = activity.is_capturing()
     found.launches += 1
     if is_capturing:
@@ -30,12 +48,14 @@ def launch(activity: Activity, found: Specialised, bound: dict[str, Any], grid: 
         # Profilers are told of stock Triton's kernels, with the metadata of their authors.
         return by_stock()
     is_check = activity.settings.mode is Mode.CHECK
-    contested: Contest | None = None
+    contested: Decides | None = None
     side = STOCK
     try:
         sizes: Any = grid(bound) if callable(grid) else grid
         grid = tuple(map(operator.index, sizes))
-        if is_check:
+        if decided is not None:
+            side, contested = decided
+        elif is_check:
             side = STOCK if is_capturing else checking.next_side(found)
         else:
             side, contested = _turn(found, found.class_of(bound, grid), is_capturing)

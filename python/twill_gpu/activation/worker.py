@@ -1,8 +1,8 @@
 """A background process that makes kernels: `python -m twill_gpu.activation.worker`.
 
 It reads a line of JSON for each kernel of Twill (`ttir`, `name`, `machine`, `options`, `folder`), or for stock Triton's with
-other options (`ttir`, `compiled`), and answers with one: `{}` or `{"made": …}`, or `{"error": …, "lasts": …}`; an error lasts
-if it is the kernel's. It ends, with all that it started, when its standard input
+other options (`ttir`, `compiled`), or for bounds (`ttirs`, `name`, `machine`), and answers with one: `{}`, `{"made": …}`,
+`{"bounds": …}` or `{"error": …, "lasts": …}`; an error lasts if it is the kernel's. It ends, with all that it started, when its standard input
 ends: no process outlives the one it works for.
 """
 
@@ -18,11 +18,27 @@ import threading
 from typing import Any
 
 NICENESS = 10
+BOUND_SECONDS = 5
+"""How long a bound is searched for: most are proved within milliseconds."""
 
 
 def answer(job: dict[str, Any]) -> dict[str, object]:
     """The answer to a question."""
+    if "ttirs" in job:
+        return {"bounds": [bound_of(ttir, job["name"], job["machine"]) for ttir in job["ttirs"]]}
     return configurations_of(job) if "compiled" in job else make(job)
+
+
+def bound_of(ttir: str, name: str, machine: str) -> float | None:
+    """Cycles that an iteration of each of a kernel's loops takes at least, together; None where there is no bound."""
+    from .. import _twill, backend
+    from ..scheduling import LoopSchedule
+
+    try:
+        texts, _ = _twill.schedule(backend.question("kernel", name, ttir, machine, {"time_limit": BOUND_SECONDS}))
+        return float(sum(LoopSchedule(text).lower_bound for text in texts)) or None
+    except Exception:
+        return None
 
 
 def configurations_of(job: dict[str, Any]) -> dict[str, object]:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -73,6 +73,10 @@ class Workers:
     def configure(self, ttir: str, compiled: Mapping[str, object]) -> Future[dict[str, Any]]:
         """Has stock Triton compile a kernel with other options than `compiled`; the answer has them under `made`."""
         return self._ask_one({"ttir": ttir, "compiled": dict(compiled)})
+
+    def bound(self, ttirs: Sequence[str], name: str, machine: str) -> Future[dict[str, Any]]:
+        """Has proven bounds of kernels found; the answer has them under `bounds`: cycles, or None where there is none."""
+        return self._ask_one({"ttirs": list(ttirs), "name": name, "machine": machine})
 
     def _ask_one(self, question: dict[str, Any]) -> Future[dict[str, Any]]:
         """Has a question answered by one of the processes."""

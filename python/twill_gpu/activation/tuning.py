@@ -1,0 +1,224 @@
+"""Kernels under `triton.autotune`: Twill's kernels of other configurations than the one that stock Triton takes.
+
+Stock Triton compares configurations by what its own compiler makes of them. Its choice is tried as any other kernel. When that is
+settled, kernels are made of those others whose proven bound beats its own, and tried on the calls that follow. `Autotuner.run`
+reads a call's configuration from a dictionary: `Choices` is in its place, so hooks and heuristics run as they do without Twill.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..contest import Side
+from . import turn
+from .rounds import AUTHOR, Round, Seen
+from .sources import may_multiply
+
+if TYPE_CHECKING:
+    from .activity import Activity
+    from .specialisation import Specialised
+
+ATTRIBUTE = "_twill_tuning"
+"""Where an autotuner has its `Tuning`."""
+REMEMBERED = 256
+"""Comparisons, and rounds, of an autotuner that are kept."""
+
+
+class Compared(NamedTuple):
+    """What stock Triton's comparison of configurations found for one of them."""
+
+    milliseconds: float
+    seen: Seen
+
+
+class Comparing:
+    """A configuration while stock Triton measures it."""
+
+    seen: Seen | None = None
+    """Its first launch."""
+    times: Any = None
+    """What was measured: milliseconds, or a list with the median first."""
+
+
+class Choices(dict[Any, Any]):
+    """In the place of `Autotuner.cache`: the configuration of a call, by the tuner's key."""
+
+    def __init__(self, tuning: Tuning, known: dict[Any, Any]):
+        super().__init__(known)
+        self.tuning = tuning
+
+    def __getitem__(self, key: Any) -> Any:
+        chosen = super().__getitem__(key)
+        call = self.tuning.call
+        return chosen if call is None else call.choose(key, chosen)
+
+    def __setitem__(self, key: Any, chosen: Any) -> None:
+        super().__setitem__(key, chosen)
+        call = self.tuning.call
+        if call is not None and call.compared:
+            self.tuning.keep(key, call.compared)
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
+
+
+class Tuning:
+    """What there is to know of an autotuner."""
+
+    def __init__(self, activity: Activity, tuner: Any):
+        self.activity = activity
+        self._tuner: weakref.ref[Any] = weakref.ref(tuner)
+        function = tuner
+        while not hasattr(function, "device_caches"):
+            function = function.fn
+        self.function = function
+        parameters = {one.name: one.is_constexpr for one in function.params}
+        self._constants = [parameters.get(name, True) for name in tuner.arg_names]
+        self.compared: dict[Any, dict[Any, Compared]] = {}
+        self._rounds: dict[Any, Round] = {}
+        # Configurations of the same constants have the same TTIR. Somebody's own cache may keep more than a dictionary.
+        differ = len({repr(sorted(one.kwargs.items())) for one in tuner.configs}) > 1
+        self.is_for_twill = differ and type(tuner.cache) is dict and not function.is_gluon() and may_multiply(function)
+
+    def __reduce__(self) -> Any:
+        # A copy of an autotuner begins anew.
+        return _nothing, ()
+
+    def belongs_to(self, activity: Activity, tuner: Any) -> bool:
+        """Whether it is that of what is active now, and of this autotuner, not of one that this was copied from."""
+        return self.activity is activity and self._tuner() is tuner
+
+    def restore(self) -> None:
+        """Gives an autotuner its own dictionary back."""
+        tuner = self._tuner()
+        if tuner is not None and type(tuner.cache) is Choices:
+            tuner.cache = dict(tuner.cache)
+
+    @property
+    def call(self) -> Call | None:
+        """The call that this thread is in."""
+        call = self.activity.call
+        return call if call is not None and call.tuning is self else None
+
+    @property
+    def configurations(self) -> list[Any]:
+        """All that the autotuner may choose from."""
+        tuner = self._tuner()
+        return [] if tuner is None else list(tuner.configs)
+
+    def run(self, original: Callable[[], Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """A call of the autotuner. original: what it does without Twill."""
+        before, self.activity.call = self.activity.call, Call(self, args, named)
+        try:
+            return original()
+        finally:
+            self.activity.call = before
+
+    def keep(self, key: Any, compared: dict[Any, Compared]) -> None:
+        """Remembers what a comparison found."""
+        _make_room(self.compared)
+        self.compared[key] = dict(compared)
+
+    def round_of(self, key: Any, chosen: Any, likeness: tuple[Any, ...]) -> Round:
+        """The round of calls that are alike."""
+        found = self._rounds.get((key, likeness))
+        if found is None:
+            _make_room(self._rounds)
+            found = self._rounds.setdefault((key, likeness), Round(self, key, chosen, likeness))
+        return found
+
+    def likeness(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """What calls of the same work have in common: constants, and the bits of whole numbers."""
+        given = [value if constant else _size(value) for value, constant in zip(args, self._constants)]
+        return (*given, *((name, _size(value)) for name, value in named.items() if not callable(value)))
+
+
+class Call:
+    """One call of an autotuner: what it chose, and what its comparison saw, if there was one."""
+
+    def __init__(self, tuning: Tuning, args: tuple[Any, ...], named: dict[str, Any]):
+        self.tuning, self._args, self._named = tuning, args, named
+        self.comparing: Comparing | None = None
+        """While configurations are compared."""
+        self.compared: dict[Any, Compared] = {}
+        self._round: Round | None = None
+        self._side: Side = AUTHOR
+        self._choice: Any = None
+
+    @contextmanager
+    def compares(self, configuration: Any) -> Iterator[Comparing]:
+        """While a configuration is measured."""
+        found = self.comparing = Comparing()
+        try:
+            yield found
+        finally:
+            self.comparing = None
+        try:
+            times = found.times[0] if isinstance(found.times, (list, tuple)) else found.times
+            if found.seen is not None and configuration is not None:
+                self.compared[configuration] = Compared(float(times), found.seen)
+        except (IndexError, TypeError, ValueError):
+            # Somebody's own `do_bench`.
+            pass
+
+    def choose(self, key: Any, chosen: Any) -> Any:
+        """The configuration of this call; that of stock Triton whatever goes wrong."""
+        if self._choice is None:
+            self._choice = chosen
+            try:
+                self._round = self.tuning.round_of(key, chosen, self.tuning.likeness(self._args, self._named))
+                self._side, self._choice = self._round.turn()
+            except Exception:
+                self._round = None
+        return self._choice
+
+    def is_of(self, function: Any) -> bool:
+        """Whether a launch is this call's."""
+        return self.tuning.function is function
+
+    def launch(
+        self, activity: Activity, found: Specialised, bound: dict[str, Any], grid: Any, by_stock: Callable[[], Any]
+    ) -> Any:
+        """Launches what was chosen."""
+        if self._round is None:
+            return turn.launch(activity, found, bound, grid, by_stock)
+        return self._round.launch(self._side, found, bound, grid, by_stock)
+
+
+def tuning_of(activity: Activity, tuner: Any) -> Tuning | None:
+    """The `Tuning` of an autotuner; None where there is nothing for Twill to choose."""
+    found = tuner.__dict__.get(ATTRIBUTE)
+    if found is None or not found.belongs_to(activity, tuner):
+        try:
+            found = Tuning(activity, tuner)
+            if found.is_for_twill:
+                tuner.cache = Choices(found, tuner.cache)
+                activity.restored_at_end.add(found)
+        except Exception:
+            # An autotuner of another kind.
+            return None
+        tuner.__dict__[ATTRIBUTE] = found
+        activity.on_end(tuner, ATTRIBUTE, found)
+    return found if found.is_for_twill else None
+
+
+def _make_room(kept: dict[Any, Any]) -> None:
+    """Forgets the oldest where there are too many."""
+    if len(kept) >= REMEMBERED:
+        kept.pop(list(kept)[0], None)
+
+
+def _size(value: Any) -> Any:
+    """Of a whole number its bits, of a grid those of each; nothing of a tensor."""
+    if type(value) is int:
+        return value.bit_length()
+    if isinstance(value, tuple):
+        return tuple(map(_size, value))
+    return value if isinstance(value, (bool, float, str, type(None))) else None
+
+
+def _nothing() -> None:
+    return None

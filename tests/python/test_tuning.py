@@ -1,0 +1,208 @@
+"""Configurations of an autotuner that stock Triton's comparison did not choose, without a GPU."""
+
+import copy
+import pickle
+from pathlib import Path
+
+import gemm_tma as gemm
+import pytest
+import triton
+from test_activation import gpu  # noqa: F401
+from triton.tools.tensor_descriptor import TensorDescriptor
+from twill_gpu import activation
+from twill_gpu.activation import rounds
+from twill_gpu.activation.rounds import AUTHOR
+from twill_gpu.activation.tuning import Choices
+from twill_gpu.activation.worker import bound_of
+
+SIZE, K = 4096, 256
+SMALL, LARGE = (64, 64, 64), (128, 128, 64)
+"""Tiles: by the proven bounds the large ones are faster."""
+
+
+@pytest.fixture(autouse=True)
+def caches(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+
+
+@pytest.fixture
+def timed(gpu, monkeypatch):  # noqa: F811
+    """A GPU on which tiles decide: stock Triton is faster with small ones, Twill with large ones."""
+    gpu.times = {(SMALL, False): 3.0, (SMALL, True): 2.5, (LARGE, False): 4.0, (LARGE, True): 1.5}
+    gpu.chosen = []
+
+    class Launched(list):
+        def append(self, one):
+            super().append(one)
+            # Twill's kernels have as many programs as there are multiprocessors: the hook knows the tile.
+            gpu.chosen.append((gpu.tile, one.by_twill))
+            gpu.clock.run(gpu.times[gpu.chosen[-1]])
+            gpu.clock.synchronize()
+
+    gpu.launched = Launched()
+    return gpu
+
+
+class Tuned:
+    """An autotuned GEMM, whose hooks give descriptors their blocks as Triton's tutorials do."""
+
+    def __init__(self, gpu, tensor, tiles=(SMALL, LARGE), heuristics=False):  # noqa: F811
+        function = triton.jit(gemm.gemm_tma.fn)
+        names = ("BLOCK_M", "BLOCK_N") if heuristics else ("BLOCK_M", "BLOCK_N", "BLOCK_K")
+
+        def blocks(given):
+            m, n, k = given["BLOCK_M"], given["BLOCK_N"], given.get("BLOCK_K", 64)
+            gpu.tile = m, n, k
+            for name, shape in (("a_desc", [m, k]), ("b_desc", [n, k]), ("c_desc", [m, n])):
+                given[name].block_shape = shape
+
+        configs = [triton.Config(dict(zip(names, tile)), num_warps=8, pre_hook=blocks) for tile in tiles]
+        inner = triton.heuristics({"BLOCK_K": lambda given: 64})(function) if heuristics else function
+        self.kernel = triton.autotune(configs, key=["K"])(inner)
+        self.kernel._do_bench = self.measured
+        self.gpu, self.tensor, self.compared = gpu, tensor, 0
+
+    def measured(self, call, quantiles):
+        begin = len(self.gpu.chosen)
+        call()
+        self.compared += len(self.gpu.chosen) - begin
+        return [self.gpu.times[self.gpu.chosen[-1]]] * 3
+
+    def __call__(self, count=1, k=K):
+        for _ in range(count):
+            matrices = [self.tensor([SIZE, k], address=at << 26) for at in (1, 2)] + [self.tensor([SIZE, SIZE], address=3 << 26)]
+            described = [TensorDescriptor.from_tensor(one, [64, 64]) for one in matrices]
+            self.kernel[lambda given: (SIZE // given["BLOCK_M"], SIZE // given["BLOCK_N"])](*described, k)
+
+
+def test_a_better_bound_is_tried_and_wins(timed, tensor):
+    activation.install("wait")
+    tuned = Tuned(timed, tensor)
+    tuned(60)
+    assert tuned.compared == 2 and len(timed.chosen) == 62, "each call is launched once"
+    assert timed.chosen[2] == (SMALL, False) and timed.chosen[-1] == (LARGE, True)
+    assert (LARGE, False) not in timed.chosen[2:], "stock Triton found that slower"
+    speeds = {round(one.speed, 3): (one.wins, one.grids) for one in activation.status()}
+    assert speeds == {1.2: (1, 1), 2.0: (1, 1)}, "both by the time of what stock Triton chose"
+
+
+def test_the_next_process_begins_with_it(timed, tensor):
+    for _ in range(2):
+        timed.chosen.clear()
+        activation.install("wait")
+        Tuned(timed, tensor)(60)
+        activation.uninstall()
+    # Its first launch is stock Triton's, as that of any specialisation.
+    assert timed.chosen[2:] == [(LARGE, False)] + [(LARGE, True)] * 59
+
+
+def test_what_is_not_faster_is_not_taken(timed, tensor):
+    timed.times[LARGE, True] = 2.47
+    for _ in range(2):
+        timed.chosen.clear()
+        activation.install("wait")
+        Tuned(timed, tensor)(60)
+        activation.uninstall()
+        assert timed.chosen[-1] == (SMALL, True)
+    assert {tile for tile, _ in timed.chosen[2:]} == {SMALL}, "that is known"
+
+
+def test_no_better_bound_is_no_try(timed, tensor, monkeypatch):
+    monkeypatch.setattr(rounds, "rate", lambda seen, bound: bound)
+    activation.install("wait")
+    tuned = Tuned(timed, tensor)
+    tuned(40)
+    bounds = tuned.kernel.cache.tuning.round_of(*key_of(tuned))._bounds.result()["bounds"]
+    assert bounds[0] < bounds[1] and {tile for tile, _ in timed.chosen[2:]} == {SMALL, LARGE}
+    activation.uninstall()
+    timed.chosen.clear()
+    monkeypatch.setattr(rounds, "rate", lambda seen, bound: 1.0)
+    monkeypatch.setattr(rounds.Round, "_recall", lambda self: None)
+    activation.install("wait")
+    Tuned(timed, tensor)(40)
+    assert {tile for tile, _ in timed.chosen[2:]} == {SMALL}
+
+
+def key_of(tuned):
+    (key, likeness) = next(iter(tuned.kernel.cache.tuning._rounds))
+    return key, tuned.kernel.configs[0], likeness
+
+
+def test_heuristics_are_those_of_the_configuration(timed, tensor):
+    activation.install("wait")
+    Tuned(timed, tensor, heuristics=True)(60)
+    assert timed.chosen[-1] == (LARGE, True)
+
+
+def test_calls_of_other_sizes_have_a_round_of_their_own(timed, tensor):
+    activation.install("wait")
+    tuned = Tuned(timed, tensor)
+    tuned(60)
+    timed.times[LARGE, True] = 9.0
+    tuned(60, 4 * K)
+    assert timed.chosen[-1] == (SMALL, True)
+    tuned(1)
+    assert timed.chosen[-1] == (LARGE, True)
+
+
+def test_a_kernel_that_refuses_leaves_the_calls_to_the_choice(timed, tensor):
+    activation.install("wait")
+    tuned = Tuned(timed, tensor)
+    tuned(60)
+    large = next(one for one in activation._activity.found if any(key[0] == AUTHOR for key in one.contests))
+    large.refuse("as a test wants it")
+    tuned(4)
+    assert timed.chosen[-4] == (LARGE, False) and timed.chosen[-3:] == [(SMALL, True)] * 3
+
+
+def test_graphs_take_what_was_launched_before(timed, tensor):
+    activation.install("wait")
+    Tuned(timed, tensor)(60)
+    activation.uninstall()
+    activation.install("1")
+    tuned = Tuned(timed, tensor)
+    tuned(1)
+    timed.capturing = True
+    tuned(1)
+    assert timed.chosen[-1][0] == SMALL, "Twill's kernel of large tiles was not loaded yet"
+    timed.capturing = False
+    tuned(2)
+    timed.capturing = True
+    tuned(1)
+    assert timed.chosen[-1] == (LARGE, True)
+
+
+def test_frozen_processes_try_nothing(timed, tensor):
+    activation.install("frozen")
+    Tuned(timed, tensor)(30)
+    assert {tile for tile, _ in timed.chosen[2:]} == {SMALL}
+
+
+def test_afterwards_all_is_as_it_was(timed, tensor):
+    activation.install("wait")
+    tuned = Tuned(timed, tensor)
+    tuned(3)
+    assert type(tuned.kernel.cache) is Choices
+    twin = copy.copy(tuned.kernel)
+    assert pickle.loads(pickle.dumps(tuned.kernel.cache.tuning)) is None
+    assert type(copy.copy(tuned.kernel.cache)) is dict and type(copy.deepcopy(twin.cache)) is dict
+    activation.uninstall()
+    assert type(tuned.kernel.cache) is dict and len(tuned.kernel.cache) == 1
+    assert not [name for name in vars(tuned.kernel) if name.startswith("_twill")]
+    timed.chosen.clear()
+    tuned(2)
+    assert timed.chosen == [(SMALL, False)] * 2
+
+
+def test_configurations_of_the_same_tiles_cost_nothing(timed, tensor):
+    activation.install("wait")
+    tuned = Tuned(timed, tensor, (SMALL, SMALL))
+    tuned(3)
+    assert type(tuned.kernel.cache) is dict
+
+
+def test_a_bound_is_that_of_all_loops():
+    text = Path(gemm.__file__).with_suffix(".ttir").read_text()
+    assert bound_of(text, "gemm_tma", "h200") > 100
+    assert bound_of("module {}", "nothing", "h200") is None
+    assert rounds.products(text) == 128 * 128 * 64
