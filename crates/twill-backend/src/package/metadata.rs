@@ -102,6 +102,8 @@ struct ParameterEntry {
     not_zero: bool,
     #[serde(skip_serializing_if = "is_false")]
     positive: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    read_only: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -266,9 +268,9 @@ fn parameter(kernel: &WarpProgram, parameter: &Parameter) -> ParameterEntry {
         Type::Pointer { pointee, .. } => ("pointer", element(pointee), Some(blocks).filter(|b| !b.is_empty())),
         other => ("scalar", element(other), None),
     };
-    let Parameter { divisible_by_16, at_least, not_zero, positive, .. } = *parameter;
+    let Parameter { divisible_by_16, at_least, not_zero, positive, read_only, .. } = *parameter;
     let name = parameter.name.clone();
-    ParameterEntry { name, kind, element, blocks, divisible_by_16, at_least, not_zero, positive }
+    ParameterEntry { name, kind, element, blocks, divisible_by_16, at_least, not_zero, positive, read_only }
 }
 
 fn block(descriptor: &Descriptor) -> Block {

@@ -1,6 +1,7 @@
 //! What a program declares of its source: parameters and loops.
 
 use crate::builder::source::LoopFacts;
+use crate::builder::written::written;
 use crate::ir::{LoopMetadata, Parameter};
 use twill_triton::Kernel;
 use twill_triton::kernel::{NOT_ZERO, POSITIVE};
@@ -26,6 +27,7 @@ fn first_dot(module: &Module, of: OperationId) -> Option<[u64; 3]> {
 /// The parameters of the source; a descriptor's extents and strides belong to it.
 pub(crate) fn parameters(module: &Module, function: OperationId) -> Vec<Parameter> {
     let mut parameters: Vec<Parameter> = Vec::new();
+    let written = written(module, function);
     let mut skip = 0;
     for (index, value) in module.arguments(function).iter().enumerate() {
         if skip > 0 {
@@ -41,7 +43,9 @@ pub(crate) fn parameters(module: &Module, function: OperationId) -> Vec<Paramete
         let at_least = attributes.and_then(|a| a.integer(AT_LEAST));
         let [not_zero, positive] = [NOT_ZERO, POSITIVE].map(|it| attributes.and_then(|a| a.integer(it)).is_some());
         let name = module.value(*value).name.clone();
-        parameters.push(Parameter { name, kind, divisible_by_16, at_least, not_zero, positive });
+        let is_memory = matches!(kind, Type::Pointer { .. } | Type::TensorDescriptor(_));
+        let read_only = is_memory && written.as_ref().is_some_and(|written| !written.contains(value));
+        parameters.push(Parameter { name, kind, divisible_by_16, at_least, not_zero, positive, read_only });
     }
     parameters
 }

@@ -19,3 +19,4 @@ pub(crate) mod source;
 mod tile_origin;
 pub(crate) mod transcribed;
 pub(crate) mod views;
+mod written;

@@ -81,7 +81,9 @@ impl Text<'_> {
             let at_least = p.at_least.map(|n| format!("at_least = {n}"));
             let not_zero = p.not_zero.then(|| "not_zero".to_owned());
             let positive = p.positive.then(|| "positive".to_owned());
-            let more = attributes(divisible.into_iter().chain(at_least).chain(not_zero).chain(positive).collect());
+            let read_only = p.read_only.then(|| "read_only".to_owned());
+            let all = divisible.into_iter().chain(at_least).chain(not_zero).chain(positive).chain(read_only);
+            let more = attributes(all.collect());
             writeln!(f, "  parameter {} : {}{more}", p.name, p.kind)?;
         }
         if program.dependent_launch {

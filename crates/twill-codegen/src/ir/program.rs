@@ -74,6 +74,16 @@ pub struct Parameter {
     pub not_zero: bool,
     /// It must be from 2⁻³² to 2³²: the kernel takes the maximum of numbers before it multiplies them by it.
     pub positive: bool,
+    /// It points to memory that the kernel does not write.
+    pub read_only: bool,
+}
+
+impl Parameter {
+    /// One of which nothing is promised or known.
+    #[must_use]
+    pub const fn new(name: String, kind: Type) -> Self {
+        Self { name, kind, divisible_by_16: false, at_least: None, not_zero: false, positive: false, read_only: false }
+    }
 }
 
 /// A tensor descriptor for blocks of one shape.

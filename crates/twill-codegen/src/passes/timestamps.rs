@@ -19,14 +19,7 @@ impl WarpProgram {
             parameter.push('_');
         }
         let kind = Type::Pointer { pointee: Box::new(Type::Integer(64)), address_space: 1 };
-        self.parameters.push(Parameter {
-            name: parameter.clone(),
-            kind,
-            divisible_by_16: false,
-            at_least: None,
-            not_zero: false,
-            positive: false,
-        });
+        self.parameters.push(Parameter::new(parameter.clone(), kind));
         for group in &mut self.groups {
             match detail {
                 Detail::Operations => {}

@@ -76,13 +76,13 @@ impl Reader<'_> {
         let name = self.word()?.to_owned();
         self.expect(":")?;
         let kind = self.element()?;
-        let mut parameter =
-            Parameter { name, kind, divisible_by_16: false, at_least: None, not_zero: false, positive: false };
+        let mut parameter = Parameter::new(name, kind);
         self.attributes(|reader, name| {
             match name {
                 "divisible_by_16" => parameter.divisible_by_16 = true,
                 "not_zero" => parameter.not_zero = true,
                 "positive" => parameter.positive = true,
+                "read_only" => parameter.read_only = true,
                 "at_least" => parameter.at_least = Some(reader.number()?),
                 other => return Err(reader.unknown("attribute of a parameter", other)),
             }
