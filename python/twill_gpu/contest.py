@@ -159,6 +159,11 @@ class Contest:
             if self.winner == side or (self.winner is None and len(self._running) == 1):
                 self.winner = self._running[0]
 
+    def leave(self) -> None:
+        """Nothing can be tried: the incumbent has it, and nobody is told."""
+        with self._lock:
+            self.winner = self.incumbent
+
     @property
     def cost(self) -> float:
         """Milliseconds that trials took more than the incumbent's launches would have."""

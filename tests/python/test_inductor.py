@@ -147,7 +147,7 @@ def test_the_file_that_inductor_writes_makes_no_other_kernel(gpu, tensor, heuris
     gpu.launched.clear()
     for _ in range(2):
         launcher(*arguments(tensor), stream=7)
-    assert sides(gpu) == ["stock", "twill"], activation.status()
+    assert sides(gpu) == ["twill", "twill"], activation.status()
 
 
 def test_inductor_compares_its_configurations_without_twill(gpu, tensor, heuristics, made):  # noqa: F811

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from .. import __version__, contest
 from ..ending import at_end
 from .records import Records, distrusted
-from .settings import Log, Settings
+from .settings import Log, Mode, Settings
 from .workers import Workers
 
 if TYPE_CHECKING:
@@ -213,6 +213,17 @@ class Activity:
         except (OSError, ValueError):
             return False
         return False
+
+    @property
+    def decides_first(self) -> bool:
+        """Whether a first launch is made by who has all that follow, and not by stock Triton."""
+        return self.settings.settles_first or self.settings.mode is Mode.FROZEN or self.is_deterministic()
+
+    def note(self, specialised: Specialised, text: str) -> None:
+        """Says something about a kernel, once."""
+        if specialised.noted != text:
+            specialised.noted = text
+            say(f"twill: {specialised.name}: {text}")
 
     def tell(self, specialised: Specialised) -> None:
         """Something about a kernel has changed."""

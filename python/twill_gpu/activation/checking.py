@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..contest import OWN, STOCK, TWILL, Side
+from .copies import Copies, tensor_of
 
 if TYPE_CHECKING:
     from .specialisation import Specialised
@@ -37,9 +37,8 @@ def launch(
     if found.reads_addresses:
         found.checked.append(f"{who}not checked: it reads addresses from memory, which cannot be copied")
         return by_stock()
-    copies: dict[int, Any] = {}
     try:
-        values = {name: _copied(value, copies) for name, value in bound.items()}
+        values = Copies(bound, found.read_only).values
     except torch.cuda.OutOfMemoryError:
         found.checked.append(f"{who}not checked: there is no memory for copies")
         return by_stock()
@@ -48,51 +47,21 @@ def launch(
     except Exception as error:
         # It was not launched.
         found.checked.append(f"{who}{type(error).__name__}: {error}")
-        _leave(found, side, f"{type(error).__name__}: {error}")
+        found.give_up(side, f"{type(error).__name__}: {error}")
         return by_stock()
     result = by_stock()
     torch.cuda.synchronize()
-    part = allowed([tensor for tensor in map(_tensor, bound.values()) if tensor is not None])
+    part = allowed([tensor for tensor in map(tensor_of, bound.values()) if tensor is not None])
     for name, value in bound.items():
-        ours, stock = _tensor(values[name]), _tensor(value)
+        ours, stock = tensor_of(values[name]), tensor_of(value)
         if stock is not None:
             different = difference(ours, stock, part)
             if different:
                 found.checked.append(f"{who}{name}: {different}")
-                _leave(found, side, f"its results differ from stock Triton's: {name}: {different}")
+                found.give_up(side, f"its results differ from stock Triton's: {name}: {different}")
                 return result
     found.checked.append(f"{who}no difference")
     return result
-
-
-def _leave(found: Specialised, side: Side, why: str) -> None:
-    """A challenger has no more launches."""
-    if side in OWN:
-        found.refuse(why, side)
-    else:
-        found.drop(side)
-
-
-def _tensor(value: Any) -> Any:
-    """The tensor of an argument, if it is one or a descriptor of one."""
-    base = getattr(value, "base", value)
-    return base if hasattr(base, "data_ptr") and hasattr(base, "untyped_storage") else None
-
-
-def _copied(value: Any, copies: dict[int, Any]) -> Any:
-    """The same argument on copied memory. Tensors that share memory share its copy."""
-    tensor = _tensor(value)
-    if tensor is None:
-        return value
-    storage = tensor.untyped_storage()
-    if storage.data_ptr() not in copies:
-        copies[storage.data_ptr()] = storage.clone()
-    twin = tensor.new_empty(0).set_(copies[storage.data_ptr()], tensor.storage_offset(), tensor.size(), tensor.stride())
-    if value is tensor:
-        return twin
-    described = copy.copy(value)
-    described.base = twin
-    return described
 
 
 def allowed(tensors: Sequence[Any]) -> float:

@@ -157,25 +157,33 @@ class Runner:
             return self._runner(x, y, z, stream, *args)
         by_stock = partial(self._runner, x, y, z, stream, *args)
         if found is None or not found.has_begun:
-            return self._begin(by_stock)
+            is_tried = activity.decides_first and not activity.is_capturing()
+            returned, found = self._begin(None if is_tried else by_stock)
+            if not is_tried:
+                return returned
         if stream != activity.stream(self._device):
             # Twill's kernel would be launched on the current one.
             return by_stock()
-        turn.launch(activity, found, dict(zip(self._given, args[self._first :])), (x, y, z), by_stock)
+        first, given = args[: self._first], dict(zip(self._given, args[self._first :]))
+
+        def on_values(values: dict[str, Any]) -> Any:
+            return self._runner(x, y, z, stream, *first, *[values[name] for name in self._given])
+
+        turn.launch(activity, found, given, (x, y, z), by_stock, on_values=on_values)
         return None
 
-    def _begin(self, by_stock: Callable[[], Any]) -> Any:
-        """The first launch is Inductor's."""
-        returned, activity = by_stock(), self._activity
+    def _begin(self, by_stock: Callable[[], Any] | None) -> tuple[Any, Specialised]:
+        """The first launch is Inductor's, unless it is settled first who has it."""
+        returned, activity = by_stock() if by_stock is not None else None, self._activity
         found = self._found
         if found is None:
             found = self._found = Specialised(activity, self._function, self._ttir, None, self._target, self._device)
             activity.add(found)
-        found.launches += 1
+        found.launches += by_stock is not None
         if activity.is_capturing():
-            found.captured[STOCK] += 1
+            found.captured[STOCK] += by_stock is not None
             found.leave()
         else:
             found.begin([], self._stock, len(self._given))
             self._ttir = ""
-        return returned
+        return returned, found

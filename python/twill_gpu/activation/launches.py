@@ -61,7 +61,10 @@ class Launches:
         here = self._here(device)
         bound, key, found = self._find(here, args, named)
         if found is None or not found.has_begun:
-            return self._first(key, here, device, partial(original, *args, grid=grid, warmup=False, **named), named)
+            is_tried = self._activity.decides_first and not self._activity.is_capturing()
+            found = self._first(key, here, device, partial(original, *args, grid=grid, warmup=is_tried, **named), named)
+            if found is None or not is_tried:
+                return None if found is None else found.compiled
         self._check_globals()
         if callable(grid):
             grid = grid(bound)
@@ -142,8 +145,13 @@ class Launches:
         self._devices[device] = target, binder, {}, compiled
         return self._devices[device]
 
-    def _first(self, key: Any, here: _Device, device: int, by_stock: Callable[[], Any], named: dict[str, Any]) -> Any:
-        """The first launch of a specialisation is stock Triton's, whose TTIR Twill's kernel is made from."""
+    def _first(
+        self, key: Any, here: _Device, device: int, by_stock: partial[Any], named: dict[str, Any]
+    ) -> Specialised | None:
+        """The first launch of a specialisation is stock Triton's, from whose TTIR Twill's kernels are made.
+
+        by_stock: that, or where it is settled first who has the launch, the compilation alone.
+        """
         compiled = by_stock()
         if compiled is None:
             return None
@@ -154,15 +162,16 @@ class Launches:
         found = here[2].setdefault(key, fresh)
         if found is fresh:
             self._activity.add(found)
-        found.launches += 1
+        is_launched = not by_stock.keywords["warmup"]
+        found.launches += is_launched
         if self._activity.is_capturing():
-            found.captured[STOCK] += 1
+            found.captured[STOCK] += is_launched
             found.leave()
         else:
             found.begin([name for name in STOCK_ONLY if named.get(name)], partial(configurations.of_kernel, compiled))
             # Some launch it directly from now on.
             compiled.__dict__[ATTRIBUTE] = self, found
-        return compiled
+        return found
 
     def _check_globals(self) -> None:
         """What `JITFunction.run` checks before a launch, whoever's kernel it is."""

@@ -12,6 +12,8 @@ import os
 import stat
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ LIMIT = 16384
 """Records of a folder, each of some hundred bytes: the oldest quarter of more goes. What is gone is found out again."""
 EVERY = 256
 """How many records a process writes between two looks at how many there are."""
+LOCK = ".alone"
+"""The file that a process has to itself within `Records.alone`."""
 HALF_WRITTEN_SECONDS = 3600
 """After so long a file without a name was left by a process that was killed."""
 
@@ -77,6 +81,40 @@ class Records:
                 self._shrink(folder)
         except OSError:
             pass
+
+    @contextmanager
+    def alone(self, seconds: float) -> Iterator[None]:
+        """Waits until no other process is within this, of those with the same folder. Raises `TimeoutError`.
+
+        Where nothing can be kept, nobody waits.
+        """
+        folder = self._safe(make=True)
+        file = None
+        try:
+            import fcntl
+
+            if folder is not None:
+                file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        except (ImportError, OSError):
+            yield
+            return
+        if file is None:
+            yield
+            return
+        try:
+            end = time.monotonic() + seconds
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except OSError:
+                    if time.monotonic() > end:
+                        raise TimeoutError(f"another process is at it for more than {seconds:.0f} s") from None
+                    time.sleep(0.01)
+            os.utime(file)
+            yield
+        finally:
+            os.close(file)
 
     def remove(self, key: str) -> None:
         """Forgets a record."""

@@ -77,11 +77,13 @@ class Round:
         self._contest: Contest | None = None
         self._has_run = False
         """Whether one of the tries was launched outside a CUDA graph."""
-        self._is_over = self._activity.settings.mode is Mode.CHECK
+        self._is_over = False
         """Stock Triton's choice has all calls."""
         self._lock = threading.Lock()
-        if not self._is_over:
+        if self._activity.settings.mode is not Mode.CHECK:
             self._recall()
+        if self._contest is None and (self._activity.settings.mode is Mode.CHECK or self._activity.settings.settles_first):
+            self._is_over = True
 
     def turn(self) -> tuple[Side, Any]:
         """Whose turn it is, and its configuration."""

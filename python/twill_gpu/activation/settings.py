@@ -18,7 +18,7 @@ class Mode(Enum):
     BACKGROUND = "1"
     """Stock Triton runs until background processes have made a kernel."""
     WAIT = "wait"
-    """The first launch of a specialisation waits for its kernel."""
+    """The first launch of a specialisation waits for its kernel, and for who is the fastest."""
     FROZEN = "frozen"
     """Nothing is made or tried: what earlier processes settled is used."""
     CHECK = "check"
@@ -51,6 +51,13 @@ class Settings:
     """Try stock Triton's compiler with other numbers of stages and warps, too."""
     blackwell: bool = False
     """Take kernels on Blackwell too, whose kernels were never run by us."""
+    alternates: bool = False
+    """`Mode.WAIT` settles by launches in turns, as the background does, rather than on copies: for benchmarks and tests."""
+
+    @property
+    def settles_first(self) -> bool:
+        """Whether it is settled before a launch who has it."""
+        return self.mode is Mode.WAIT and not self.alternates
 
     def excludes(self, name: str) -> str | None:
         """Why a kernel of this name is left to stock Triton; None where it is not."""

@@ -116,6 +116,8 @@ class Specialised:
         self._target = target
         self.digest = ""
         """Of all that its kernels depend on, once it has begun."""
+        self.noted = ""
+        """What was said of it on stderr."""
         self.is_left = False
         """Whether it is stock Triton's without a try."""
         self._stock: Compiled | None = None
@@ -146,6 +148,13 @@ class Specialised:
     def reads_addresses(self) -> bool:
         """Whether it reads addresses from memory: that cannot be copied."""
         return "tt.int_to_ptr" in self._ttir
+
+    @property
+    def read_only(self) -> frozenset[str]:
+        """Names of the arguments to whose memory it does not write, as far as that is known."""
+        kernel = self.kernel
+        parameters = [] if kernel is None else kernel.metadata["parameters"]
+        return frozenset(one["name"] for one in parameters if one.get("read_only"))
 
     @property
     def challengers(self) -> tuple[Side, ...]:
@@ -397,6 +406,13 @@ class Specialised:
             self._reasons[one] = reason
             kernel.forget()
         self.activity.tell(self)
+
+    def give_up(self, side: Side, reason: str) -> None:
+        """A challenger has no more launches."""
+        if side in OWN:
+            self.refuse(reason, side)
+        else:
+            self.drop(side)
 
     def drop(self, side: Side) -> None:
         """A configuration has no more launches."""

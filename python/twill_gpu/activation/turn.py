@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..contest import OWN, STOCK, Contest, Side
-from . import checking
+from . import checking, rehearsal
 from .settings import Mode
 from .specialisation import Specialised
 
@@ -31,10 +31,12 @@ def launch(
     grid: Any,
     by_stock: Callable[[], Any],
     decided: tuple[Side, Decides] | None = None,
+    on_values: Callable[[dict[str, Any]], Any] | None = None,
 ) -> Any:
     """Launches by the side whose turn it is; what is returned is what stock Triton compiled.
 
-    bound: arguments by name. decided: whose turn it is where the specialisation's own contests do not say it.
+    bound: arguments by name. decided: whose turn it is where the specialisation's own contests do not say it. on_values: as
+    `by_stock`, on other arguments; by default what stock Triton compiled is launched.
     """
     is_capturing = activity.is_capturing()
     found.launches += 1
@@ -58,7 +60,8 @@ def launch(
         elif is_check:
             side = STOCK if is_capturing else checking.next_side(found)
         else:
-            side, contested = _turn(found, found.class_of(bound, grid), is_capturing)
+            by_stock_on = on_values or partial(_by_stock, activity, found, grid)
+            side, contested = _turn(activity, found, bound, grid, by_stock_on, is_capturing)
         by_other = None if side == STOCK else _launcher(activity, found, side, bound, grid, is_capturing)
     except Exception as error:
         # Refused, or whatever: stock Triton says it if the arguments are wrong.
@@ -78,10 +81,7 @@ def launch(
             contested.launch(side, partial(by_other, bound))
     except Exception as error:
         # It was not launched.
-        if side in OWN:
-            found.refuse(f"{type(error).__name__}: {error}", side)
-        else:
-            found.drop(side)
+        found.give_up(side, f"{type(error).__name__}: {error}")
         return by_stock()
     if is_capturing:
         found.captured[STOCK] -= 1
@@ -89,15 +89,41 @@ def launch(
     return found.compiled
 
 
-def _turn(found: Specialised, key: tuple[int, ...], is_capturing: bool) -> tuple[Side, Contest | None]:
+def _turn(
+    activity: Activity,
+    found: Specialised,
+    bound: dict[str, Any],
+    grid: tuple[int, ...],
+    by_stock_on: Callable[[dict[str, Any]], Any],
+    is_capturing: bool,
+) -> tuple[Side, Contest | None]:
     """Whose turn it is, and in what contest."""
+    key = found.class_of(bound, grid)
     contested = found.contests.get(key)
     if contested is None and not is_capturing:
         contested = found.contest_for(key)
     if contested is None:
         return STOCK, None
+    if contested.winner is not None:
+        return contested.winner, contested
     # Nothing may be made, loaded or tried while launches go into a CUDA graph.
-    return contested.winner or (STOCK if is_capturing else contested.turn()), contested
+    if is_capturing:
+        return STOCK, contested
+    if activity.is_deterministic():
+        return STOCK, None
+    if activity.settings.settles_first:
+
+        def launcher(side: Side, values: dict[str, Any]) -> Callable[[dict[str, Any]], Any] | None:
+            return by_stock_on if side == STOCK else _launcher(activity, found, side, values, grid, False)
+
+        contested = rehearsal.settled(activity, found, key, bound, launcher)
+        return (contested.winner or STOCK, contested) if contested is not None else (STOCK, None)
+    return contested.turn(), contested
+
+
+def _by_stock(activity: Activity, found: Specialised, grid: tuple[int, ...], values: dict[str, Any]) -> Any:
+    """Launches what stock Triton compiled."""
+    return activity.launch_stock(found.compiled, grid, values, found.device)
 
 
 def _launcher(
