@@ -34,6 +34,17 @@ LOADING_SECONDS = 10.0
 """How long a fork or the end of the process waits for a kernel that is being loaded in another thread."""
 
 
+class _Thread(threading.local):
+    """What is known of a thread."""
+
+    suspended = 0
+    """How many of those who want stock Triton's launches it is within."""
+    call: Call | None = None
+    """The call of an autotuner that it is in."""
+    forks_alone = False
+    """It holds the lock of a fork that is under way."""
+
+
 class Activity:
     """What a process has active. It is made once and lasts until `uninstall`."""
 
@@ -48,7 +59,7 @@ class Activity:
         self.loading = threading.RLock()
         """Held while a kernel is loaded. Nobody forks or ends the process in the middle of that."""
         self.has_ended = False
-        self._thread = threading.local()
+        self.thread = _Thread()
         self.is_paused = False
         """All launches of all threads are stock Triton's; for measurements."""
         self.left_inductor = False
@@ -98,25 +109,25 @@ class Activity:
 
     def is_suspended(self) -> bool:
         """Whether all launches of this thread are stock Triton's."""
-        return self.is_paused or bool(getattr(self._thread, "suspended", 0))
+        return self.is_paused or self.thread.suspended > 0
 
     @property
     def call(self) -> Call | None:
         """The call of an autotuner that this thread is in."""
-        return getattr(self._thread, "call", None)
+        return self.thread.call
 
     @call.setter
     def call(self, call: Call | None) -> None:
-        self._thread.call = call
+        self.thread.call = call
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
         """Leaves the launches of this thread to stock Triton: its autotuner compares configurations, say."""
-        self._thread.suspended = getattr(self._thread, "suspended", 0) + 1
+        self.thread.suspended += 1
         try:
             yield
         finally:
-            self._thread.suspended -= 1
+            self.thread.suspended -= 1
 
     @property
     def gpu(self) -> contest.Gpu | None:
@@ -152,10 +163,10 @@ class Activity:
         return os.getpid() != self.pid
 
     def _before_fork(self) -> None:
-        self._thread.forks_alone = self.loading.acquire(timeout=LOADING_SECONDS)
+        self.thread.forks_alone = self.loading.acquire(timeout=LOADING_SECONDS)
 
     def _after_fork(self) -> None:
-        if self._thread.forks_alone:
+        if self.thread.forks_alone:
             self.loading.release()
 
     def _in_child(self) -> None:

@@ -43,11 +43,11 @@ class Launches:
 
     def run(self, *args: Any, grid: Any, warmup: bool, **named: Any) -> Any:
         """As `JITFunction.run`. What it does before each launch is all that a launch by stock Triton costs more."""
+        activity, thread, runtime = self._activity, self._activity.thread, self._knobs.runtime
+        call = thread.call
         # A hook may give each launch another pass pipeline.
-        is_hooked = self._knobs.runtime.add_stages_inspection_hook is not None
-        call = self._activity.call
-        if warmup or is_hooked or self._activity.is_suspended():
-            if call is not None and call.comparing is not None and call.comparing.seen is None and not (warmup or is_hooked):
+        if warmup or activity.is_paused or thread.suspended or runtime.add_stages_inspection_hook is not None:
+            if call is not None and call.comparing is not None and call.comparing.seen is None and not warmup:
                 return self._compared(call.comparing, args, grid, named)
             return self._original(*args, grid=grid, warmup=warmup, **named)
         self._complete(named)
@@ -70,8 +70,8 @@ class Launches:
             grid = grid(bound)
         by_stock = partial(self._activity.launch_stock, found.compiled, grid, bound, device)
         if call is not None and call.is_of(self._function):
-            return call.launch(self._activity, found, bound, grid, by_stock)
-        return turn.launch(self._activity, found, bound, grid, by_stock)
+            return call.launch(activity, found, bound, grid, by_stock)
+        return turn.launch(activity, found, bound, grid, by_stock)
 
     def _complete(self, named: dict[str, Any]) -> None:
         """Adds the options that Triton adds to those of a launch."""

@@ -113,6 +113,7 @@ class Specialised:
         self.machine = ""
         """For which its kernels are made, once it has begun."""
         self._numbers: list[str] | None = None
+        self._bits: Callable[[dict[str, Any], tuple[int, ...]], tuple[int, ...]] | None = None
         self._target = target
         self.digest = ""
         """Of all that its kernels depend on, once it has begun."""
@@ -327,6 +328,7 @@ class Specialised:
                 for one in parameters
                 if one["kind"] == "scalar" and not one["element"].startswith(("fp", "bf"))
             ]
+            self._bits = None
             with self._changing:
                 self.kernels, self.reason = {**self.kernels, side: kernel}, ""
             self._awaited.discard(side)
@@ -438,8 +440,11 @@ class Specialised:
         if self._numbers is None:
             # There is no kernel of Twill's that says which they are.
             self._numbers = [name for name, value in bound.items() if type(value) is int]
+            self._bits = None
+        if self._bits is None:
+            self._bits = _bits_of(self._numbers)
         try:
-            return (*grid, *[bound[name].bit_length() for name in self._numbers])
+            return self._bits(bound, grid)
         except AttributeError:
             return (*grid, *[int(bound[name]).bit_length() for name in self._numbers])
 
@@ -483,6 +488,15 @@ class Specialised:
         if all(one.winner is not None for one in list(self.contests.values())):
             self.activity.end_trial(self.digest)
         self.activity.tell(self)
+
+
+def _bits_of(numbers: Sequence[str]) -> Callable[[dict[str, Any], tuple[int, ...]], tuple[int, ...]]:
+    """A function of a launch's arguments and grid: the grid, and the bits of these numbers. Each launch calls it."""
+    known: dict[str, Any] = {}
+    bits = "".join(f", bound[{name!r}].bit_length()" for name in numbers)
+    exec(f"def bits(bound, grid): return (*grid{bits})", known)
+    found: Callable[[dict[str, Any], tuple[int, ...]], tuple[int, ...]] = known["bits"]
+    return found
 
 
 def _known(stock: Callable[[], Compiled]) -> Compiled | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from ..contest import OWN, STOCK, Contest, Side
 from . import checking, rehearsal
@@ -13,6 +13,7 @@ from .settings import Mode
 from .specialisation import Specialised
 
 if TYPE_CHECKING:
+    from ..scheduled import ScheduledKernel
     from .activity import Activity
 
 
@@ -42,13 +43,22 @@ def launch(
     found.launches += 1
     if is_capturing:
         found.captured[STOCK] += 1
-    if not found.challengers:
+    if not (found.kernels or found.configurations):
         return by_stock()
     runtime = activity.triton.knobs.runtime
     enter, leave = runtime.launch_enter_hook, runtime.launch_exit_hook
     if getattr(enter, "calls", enter) or getattr(leave, "calls", leave):
         # Profilers are told of stock Triton's kernels, with the metadata of their authors.
         return by_stock()
+    if decided is None and type(grid) is tuple:
+        # Nearly all launches are of this kind: what is done for them is what Twill costs.
+        settled = found.contests.get(found.class_of(bound, grid))
+        winner = None if settled is None else settled.winner
+        if winner == STOCK:
+            return by_stock()
+        kernel = None if winner is None else found.kernels.get(winner)
+        if kernel is not None and (not is_capturing or kernel.is_planned(bound, grid)):
+            return _by_winner(found, kernel, cast(Side, winner), bound, grid, by_stock, is_capturing)
     is_check = activity.settings.mode is Mode.CHECK
     contested: Decides | None = None
     side = STOCK
@@ -82,6 +92,32 @@ def launch(
     except Exception as error:
         # It was not launched.
         found.give_up(side, f"{type(error).__name__}: {error}")
+        return by_stock()
+    if is_capturing:
+        found.captured[STOCK] -= 1
+        found.captured[side] += 1
+    return found.compiled
+
+
+def _by_winner(
+    found: Specialised,
+    kernel: ScheduledKernel,
+    side: Side,
+    bound: dict[str, Any],
+    grid: tuple[int, ...],
+    by_stock: Callable[[], Any],
+    is_capturing: bool,
+) -> Any:
+    """Launches by a kernel of Twill's that has won."""
+    try:
+        plan, varying = kernel.plan(bound, grid)
+        if plan.index != found.device:
+            # Stock Triton launches on the device in use, wherever memory is: that one's stream has the launch.
+            return by_stock()
+        plan.launch_here(varying)
+    except Exception as error:
+        # It was refused, or not launched.
+        found.refuse(f"{type(error).__name__}: {error}", side)
         return by_stock()
     if is_capturing:
         found.captured[STOCK] -= 1

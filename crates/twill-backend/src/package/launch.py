@@ -307,23 +307,7 @@ class Kernel:
 
     def _form(self, values, grid):
         """What a plan depends on, and what it leaves open; None for what has to be checked first."""
-        read, varying = self._readers, []
-        form = [self._programs(grid, values)]
-        for name in read.sizes:
-            value = values[name]
-            form.append(value if type(value) is int else whole(value))
-        for name, place, before in read.memory:
-            address, like = place(values[name])
-            varying.append(address)
-            form.append((like, address > before) if before and address is not None else like)
-        for name, least, most, below in read.counts:
-            value = values[name]
-            fits = type(value) is int and least <= value <= most and not value & below
-            varying.append(value if fits else None)
-        for name, least, most in read.reals:
-            value = values[name]
-            varying.append(value if type(value) is float and (least is None or least <= value <= most) else None)
-        return tuple(form), varying
+        return self._readers.form(self._programs(grid, values), values)
 
     def _check(self, values):
         """That each value suits its parameter; the numbers, converted, and the device of the tensors."""
@@ -566,3 +550,35 @@ class Readers:
                 self.counts.append((name, least, most, 15 if parameter.get("divisible_by_16") else 0))
         self.varying = [name for name, *_ in (*self.memory, *self.counts, *self.reals)]
         """What varies between launches by one plan."""
+        self.form = self._form()
+        """Of programs and values: what a plan depends on, and what it leaves open. Each launch calls it."""
+
+    def _form(self):
+        """A function of as many lines as there are parameters, as loops over them would take twice its time."""
+        known = {"whole": whole, "pointed": pointed, "tiled": tiled}
+        lines, form, varying = ["def form(programs, values):"], ["programs"], []
+        for i, name in enumerate(self.sizes):
+            lines += [f"    s{i} = values[{name!r}]", f"    if s{i}.__class__ is not int: s{i} = whole(s{i})"]
+            form.append(f"s{i}")
+        for i, (name, place, before) in enumerate(self.memory):
+            if place is pointed:
+                lines += [
+                    f"    p{i} = values[{name!r}]",
+                    f"    try: a{i} = p{i}.data_ptr(); l{i} = (a{i} & 15, p{i}.dtype, p{i}.get_device())",
+                    f"    except AttributeError: a{i}, l{i} = pointed(p{i})",
+                ]
+            else:
+                lines.append(f"    a{i}, l{i} = tiled(values[{name!r}])")
+            form.append(f"((l{i}, a{i} > {before}) if a{i} is not None else l{i})" if before else f"l{i}")
+            varying.append(f"a{i}")
+        for i, (name, least, most, below) in enumerate(self.counts):
+            lines.append(f"    c{i} = values[{name!r}]")
+            is_even = f" and not c{i} & {below}" if below else ""
+            varying.append(f"c{i} if c{i}.__class__ is int and {least} <= c{i} <= {most}{is_even} else None")
+        for i, (name, least, most) in enumerate(self.reals):
+            lines.append(f"    r{i} = values[{name!r}]")
+            fits = "" if least is None else f" and {least!r} <= r{i} <= {most!r}"
+            varying.append(f"r{i} if r{i}.__class__ is float{fits} else None")
+        lines.append(f"    return ({', '.join(form)},), [{', '.join(varying)}]")
+        exec("\n".join(lines), known)
+        return known["form"]

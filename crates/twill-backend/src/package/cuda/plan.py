@@ -8,6 +8,10 @@ import threading
 
 from cuda.bindings import driver
 
+try:
+    from torch._C import _cuda_getCurrentRawStream as raw_stream
+except ImportError:
+    raw_stream = None
 REMEMBERED = 1024
 """Tensor maps that a plan remembers of a descriptor, of 128 bytes each."""
 DTYPES = {
@@ -137,17 +141,18 @@ class Plan:
 
     def launch(self, varying):
         """Launches with these varying values, on the current stream of the device."""
-        if self.function is None:
-            return
         if self.cuda.current_device() == self.index:
-            self._launch(varying)
+            self.launch_here(varying)
         else:
             with self.cuda.device(self.index):
-                self._launch(varying)
+                self.launch_here(varying)
 
-    def _launch(self, varying):
+    def launch_here(self, varying):
+        """As `launch`, where the device is the current one."""
+        if self.function is None:
+            return
         ensure_context(self.index)
-        stream = self.cuda.current_stream(self.index).cuda_stream
+        stream = self.cuda.current_stream(self.index).cuda_stream if raw_stream is None else raw_stream(self.index)
         # The places are the plan's own: one launch at a time may fill them.
         with self.lock:
             for which, value in self.values:

@@ -14,8 +14,6 @@ from triton.runtime.driver import driver
 
 REMEMBERED = 1024
 """Tensor maps that a plan remembers of a descriptor, of less than half a kilobyte each."""
-STREAM = 3
-"""Which argument of Triton's launcher is the stream."""
 
 
 class Tile:
@@ -77,11 +75,12 @@ class Plan:
     changing: by position among them, which of the varying values goes there.
     """
 
-    __slots__ = ("cuda", "index", "runner", "template", "changing", "direct", "takes_list", "head", "flat", "values", "maps")
+    __slots__ = ("cuda", "index", "runner", "template", "changing", "direct", "maps")
 
     def __init__(self, cuda, index, compiled, ctas, template, changing):
         self.cuda, self.index, self.template, self.changing = cuda, index, template, changing
-        self.runner, self.direct = nothing, None
+        self.runner, self.direct, self.maps = nothing, None, []
+        """What launches by Triton, and what does by the function that Triton calls in the end, if that can be."""
         if compiled is not None:
             self.runner = compiled[(ctas, 1, 1)]
             self._flatten(compiled, ctas)
@@ -89,25 +88,17 @@ class Plan:
     def launch(self, varying):
         """Launches with these varying values, on the current stream of the device."""
         if self.cuda.current_device() == self.index:
-            self._launch(varying)
+            self.launch_here(varying)
         else:
             with self.cuda.device(self.index):
-                self._launch(varying)
+                self.launch_here(varying)
 
-    def _launch(self, varying):
+    def launch_here(self, varying):
+        """As `launch`, where the device is the current one."""
         if self.direct is None or is_hooked(knobs.runtime):
             self.runner(*self._arguments(varying))
-            return
-        head, arguments = self.head.copy(), self.flat.copy()
-        head[STREAM] = driver.active.get_current_stream(self.index)
-        for position, which in self.values:
-            arguments[position] = varying[which]
-        for position, which, maps in self.maps:
-            arguments[position] = maps[varying[which]]
-        if self.takes_list:
-            self.direct(*head, arguments)
         else:
-            self.direct(*head, *arguments)
+            self.direct(driver.active.get_current_stream(self.index), varying)
 
     def _arguments(self, varying):
         """Those of the Gluon function, as Triton takes them."""
@@ -118,32 +109,41 @@ class Plan:
         return arguments
 
     def _flatten(self, compiled, ctas):
-        """What the function that Triton's launcher calls takes: a descriptor is a tensor map, the shape and the strides."""
+        """A function that calls Triton's: a descriptor is a tensor map, the shape and the strides."""
         launcher = getattr(compiled, "run", None)
         described = [isinstance(argument, (Tile, Descriptor)) for argument in self.template]
-        self.direct = launched_by(launcher, getattr(compiled, "metadata", None), sum(described))
-        if self.direct is None:
+        function = launched_by(launcher, getattr(compiled, "metadata", None), sum(described))
+        if function is None:
             return
-        begin = [ctas, 1, 1, 0, compiled.function, launcher.launch_cooperative_grid, launcher.launch_pdl]
-        # Without scratch memory, and with nothing to tell to hooks.
-        self.takes_list = hasattr(launcher, "arg_annotations")
-        if self.takes_list:
-            self.head = [*begin, compiled.packed_metadata, *[None] * 5, launcher.arg_annotations, launcher.kernel_signature]
-        else:
-            self.head = [*begin, None, None, compiled.packed_metadata, *[None] * 3]
-        self.flat, self.values, self.maps, metadata = [], [], [], iter(compiled.metadata.tensordesc_meta or ())
+        known = {"function": function}
+
+        def constant(value):
+            name = f"c{len(known)}"
+            known[name] = value
+            return name
+
+        begin = [str(ctas), "1", "1", "stream", *map(constant, (compiled.function, launcher.launch_cooperative_grid, launcher.launch_pdl))]
+        arguments, metadata = [], iter(compiled.metadata.tensordesc_meta or ())
         for position, argument in enumerate(self.template):
-            which, end = self.changing.get(position), len(self.flat)
+            which = self.changing.get(position)
+            varying = None if which is None else f"varying[{which}]"
             if not described[position]:
-                self.flat.append(argument)
-                if which is not None:
-                    self.values.append((end, which))
+                arguments.append(varying or constant(argument))
                 continue
             tile = argument if isinstance(argument, Tile) else argument.tile
             maps = TensorMaps(tile, next(metadata))
-            self.flat += [None if which is not None else maps[argument.address], *tile.shape, *tile.strides]
-            if which is not None:
-                self.maps.append((end, which, maps))
+            self.maps.append(maps)
+            arguments.append(f"{constant(maps)}[{varying}]" if varying else constant(maps[argument.address]))
+            arguments += map(constant, (*tile.shape, *tile.strides))
+        packed = constant(compiled.packed_metadata)
+        # Without scratch memory, and with nothing to tell to hooks.
+        if hasattr(launcher, "arg_annotations"):
+            more = map(constant, (launcher.arg_annotations, launcher.kernel_signature))
+            given = [*begin, packed, *["None"] * 5, *more, f"[{', '.join(arguments)}]"]
+        else:
+            given = [*begin, "None", "None", packed, *["None"] * 3, *arguments]
+        exec(f"def direct(stream, varying): function({', '.join(given)})", known)
+        self.direct = known["direct"]
 
 
 def launched_by(launcher, metadata, descriptors):
