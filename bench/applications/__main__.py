@@ -5,6 +5,7 @@
     python -m bench.applications --sources FOLDER --make 8   # only makes kernels, by 8 cases at once, into the cache
     python -m bench.applications --sources FOLDER --at-once 8 # makes kernels by 8 cases at once; one at a time is timed
     python -m bench.applications --sources FOLDER --json rows.json
+    python -m bench.applications --sources FOLDER --plant 0:2 --make 8 # wrong kernels on purpose: does TWILL=check say so?
 
 Needs a Hopper GPU, torch, Triton 3.6, twill_gpu, and the packages' sources on the path or in --sources. Each call is made by
 stock Triton and with `twill_gpu.install("wait")`, in one process: results are compared with each other in every call while
@@ -28,6 +29,7 @@ from pathlib import Path
 
 from twill_gpu.contest import OWN
 
+from . import planting
 from .case import cases
 from .names import PACKAGES
 
@@ -72,23 +74,29 @@ def is_wrong(row: dict) -> bool:
 def table(rows: list[dict]) -> str:
     """The rows as Markdown."""
     lines = [
-        "| call | kernels: Twill's, others' stages and warps, all | stock ms | with Twill ms | ratio | by the clock | difference |"
-        " error, stock's | speed by other libraries' |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| call | kernels: Twill's, others' stages and warps, all | stock ms | with Twill ms | ratio | by the clock |"
+        " in a CUDA graph | difference | error, stock's | speed by other libraries' |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         if "error" in row:
-            lines.append(f"| {row['case']} | {' '.join(row['error'].split())[:160]} | | | | | | | |")
+            lines.append(f"| {row['case']} | {' '.join(row['error'].split())[:160]} | | | | | | | | |")
             continue
         kernels = row["kernels"]
         taken, made = (sum(bool(one[key]) for one in kernels) for key in ("wins", "configurations"))
         errors = f"{max(row['error_twill']):.1e}, {max(row['error_stock']):.1e}" if row["error_twill"] else ""
         lines.append(
             f"| {row['case']} | {taken}, {made}, {len(kernels)} | {row['stock_ms']:.3f} | {row['twill_ms']:.3f} | "
-            f"{row['stock_ms'] / row['twill_ms']:.3f} | {row['stock_wall_ms'] / row['twill_wall_ms']:.3f} | {'**' if is_wrong(row) else ''}{max(row['differences']):.1e}"
+            f"{row['stock_ms'] / row['twill_ms']:.3f} | {row['stock_wall_ms'] / row['twill_wall_ms']:.3f} | {in_graph(row)} | {'**' if is_wrong(row) else ''}{max(row['differences']):.1e}"
             f"{'**' if is_wrong(row) else ''} | {errors} | {peers(row)} |"
         )
     return "\n".join(lines)
+
+
+def in_graph(row: dict) -> str:
+    """Stock Triton's time by Twill's in CUDA graphs of the call; a dash where it cannot be captured."""
+    graph = row.get("graph", {})
+    return f"{graph['stock_ms'] / graph['twill_ms']:.3f}" if "stock_ms" in graph else "–"
 
 
 def peers(row: dict) -> str:
@@ -140,6 +148,9 @@ def summary(rows: list[dict]) -> str:
     parts = [f"{len(rows)} calls, {len(rows) - len(whole)} fail, {sum(map(is_wrong, whole))} wrong"]
     if ratios:
         parts.append(f"whole calls: geometric mean {mean(ratios):.3f}, least {min(ratios):.3f}")
+    replays = [row["graph"]["stock_ms"] / row["graph"]["twill_ms"] for row in whole if "stock_ms" in row.get("graph", {})]
+    if replays:
+        parts.append(f"{len(replays)} in CUDA graphs: geometric mean {mean(replays):.3f}, least {min(replays):.3f}")
     if speeds:
         parts.append(f"{len(speeds)} tensor-core kernels and grids, those left to stock Triton as 1: geometric mean {mean(speeds):.3f}")
     if raw:
@@ -168,6 +179,22 @@ def made(chosen: list[str], sources: str, options: argparse.Namespace) -> int:
     return 0
 
 
+def plant(chosen: list[str], sources: str, options: argparse.Namespace) -> int:
+    """Has Twill make wrong kernels, and says which of them `TWILL=check` did not notice."""
+    rows: list[dict] = []
+
+    def ask(name: str, seeds: range) -> dict:
+        return answer(name, sources, f"{planting.MODE}{seeds.start}:{seeds.stop}", options.seconds)
+
+    for row in planting.run(chosen, planting.seeds_of(options.plant), ask, options.make or 1):
+        rows.append(row)
+        print(planting.line(row), flush=True)
+        if options.json:
+            options.json.write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    print(planting.summary(rows))
+    return 0
+
+
 def main() -> int:
     """Runs the cases."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -178,11 +205,16 @@ def main() -> int:
     parser.add_argument(
         "--at-once", type=int, default=1, metavar="CASES", help="make kernels by so many cases at once, and time one at a time"
     )
+    parser.add_argument(
+        "--plant", metavar="FIRST:LAST", help="only make wrong kernels, with the changes of these seeds; cases at once as by --make"
+    )
     parser.add_argument("--seconds", type=float, default=SECONDS, help="after which a case is ended")
     parser.add_argument("--json", type=Path, help="write the rows here, too")
     options = parser.parse_args()
     folders = sorted(str(one) for one in options.sources.iterdir()) if options.sources else []
     chosen, sources = names(options.only), ":".join(folders)
+    if options.plant:
+        return plant(chosen, sources, options)
     if options.make:
         return made(chosen, sources, options)
     rows: list[dict] = []

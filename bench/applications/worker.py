@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from . import graphs, planting
 from .case import Call, Case, cases
 
 TRIALS = 150
@@ -70,7 +71,9 @@ def measured(case: Case, mode: str, lock: str | None) -> dict[str, Any]:
     call, reference, peers = (*parts, *(None, {})[len(parts) - 1 :])
     if mode == "check":
         return compared(call)
-    activation.install(mode)
+    if mode.startswith(planting.MODE):
+        return planting.compared(call, planting.seeds_of(mode.removeprefix(planting.MODE)))
+    activation.install_with(settings(mode))
     first = time.monotonic()
     # Some packages keep what Triton compiled and launch that.
     call()
@@ -130,6 +133,7 @@ def timed(case: Case, call: Call, reference: Call | None, peers: dict[str, Call]
     stock_ms, twill_ms = in_turns(lambda: paused(activation), contextlib.nullcontext, call=call)
     row["stock_ms"], row["twill_ms"] = round(stock_ms, 4), round(twill_ms, 4)
     row["peers"] = {name: peer_times(peer, stock) for name, peer in peers.items()}
+    row["graph"] = graphs.captured(call, lambda: paused(activation), activation)
     row["tolerance"] = case.tolerance
     return row
 
@@ -141,6 +145,18 @@ def peer_times(peer: Call, stock: Sequence[Any]) -> dict[str, Any]:
         return {"ms": round(milliseconds(peer), 4), "difference": float(f"{max(differences, default=0.0):.3g}")}
     except Exception as error:  # What a library supports is its own affair.
         return {"error": f"{type(error).__name__}: {error}"[:300]}
+
+
+def settings(mode: str) -> Any:
+    """Those of the environment in a mode; where it waits for kernels, launches alternate, so that every result is compared."""
+    import dataclasses
+    import os
+
+    from twill_gpu.activation.settings import Settings
+
+    found = Settings.of_environment({**os.environ, "TWILL": mode})
+    assert found is not None, "a mode is switched on"
+    return dataclasses.replace(found, alternates=True)
 
 
 @contextlib.contextmanager

@@ -36,8 +36,9 @@ SPIN_MILLISECONDS = 0.12
 Side = NewType("Side", str)
 """Whose kernel is launched."""
 TWILL, MULTISTAGE, ONE_STAGE, STOCK = Side("twill"), Side("twill, multistage"), Side("twill, one stage"), Side("stock")
-OWN = (TWILL, MULTISTAGE, ONE_STAGE)
-"""Those of Twill's kernels: by the schedule, and without warp specialisation, the last with nothing loaded ahead."""
+CUDA = Side("twill, cuda")
+OWN = (TWILL, CUDA, MULTISTAGE, ONE_STAGE)
+"""Those of Twill's kernels: by the schedule, in Gluon and in CUDA, and without warp specialisation, the last with nothing loaded ahead."""
 
 
 class Event(Protocol):

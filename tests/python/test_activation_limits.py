@@ -221,7 +221,7 @@ def test_thirty_configurations_cost_what_they_cost_stock_triton(gpu, tensor, mon
 
     assert first_call() == 30 and not asked
     activation.install("1")
-    assert first_call() == 30 and len(asked) == 1
+    assert first_call() == 30 and len(activation.status()) == len(asked) == 1
 
 
 class TestBytecode:
@@ -296,3 +296,8 @@ class TestWorkers:
 
         assert is_of_the_system(OSError(28, "no space")) and is_of_the_system(raised(OSError(28, "no space")))
         assert is_of_the_system(MemoryError()) and not is_of_the_system(raised(ValueError("wrong")))
+
+
+def test_launches_without_numbers_are_known_by_their_grid():
+    assert specialisation._bits_of([])({}, (4, 3)) == (4, 3)
+    assert specialisation._bits_of(["K", "M"])({"M": 9, "K": 0}, (4,)) == (4, 0, 4)

@@ -109,4 +109,6 @@ def uninstall() -> None:
 def status() -> StatusReport:
     """What became of each specialisation that was launched since `install`, those without an MMA in a loop aside."""
     found = list(_activity.found) if _activity is not None else []
+    for one in found:
+        one.wait_until_begun()
     return StatusReport(status_of(one) for one in found if one.reason not in ("it has no MMA", "it has no loop"))

@@ -112,6 +112,8 @@ class Round:
             is_trial = contest is not None and contest.winner is None
             return contest.launch(AUTHOR, launch) if contest is not None and is_trial else launch()
         one = self._tries[side]
+        if not self._activity.is_capturing():
+            found.wait_until_begun()
         if one.side not in found.kernels:
             # Its kernel is gone, or was never there.
             contest.forfeit(side)

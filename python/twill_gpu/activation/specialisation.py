@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import importlib.metadata
 import json
 import re
 import shutil
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import backend
 from ..errors import TwillError
-from ..contest import MULTISTAGE, ONE_STAGE, OWN, STOCK, TWILL, Contest, Gpu, Side
+from ..contest import CUDA, MULTISTAGE, ONE_STAGE, OWN, STOCK, TWILL, Contest, Gpu, Side
 from ..scheduled import ScheduledKernel
 from . import configurations
 from .configurations import Compiled, Configuration, Made
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 _MMA = re.compile(r"\btt\.dot(_scaled)?\b")
 _LOOP = re.compile(r"\bscf\.(for|while)\b")
 _LOAD = re.compile(r"\btt\.load\b")
-OPTIONS: dict[Side, dict[str, object]] = {MULTISTAGE: {"schedule": "multistage"}, TWILL: {}}
+OPTIONS: dict[Side, dict[str, object]] = {MULTISTAGE: {"schedule": "multistage"}, TWILL: {}, CUDA: {"emit": "cuda"}}
 """What Twill's kernels of a specialisation are made by, the one first that is made sooner."""
 SHARE = 0.01
 """The part of a kernel's time so far that trials in the background may cost."""
@@ -38,6 +40,8 @@ REMEMBERED = 256
 """Contests that are kept for a specialisation."""
 CONTESTS = 16384
 """Contests that are kept for all of them. What is forgotten is read again from disk."""
+BEGIN_SECONDS = 10.0
+"""How long a second launch waits at most until it is known what the cache has: it takes some tenths of a second."""
 WAIT_SECONDS = 120.0
 """How long a launch waits for its kernel where it waits at all. A search ends after half of that."""
 
@@ -127,12 +131,18 @@ class Specialised:
         """What Twill's kernels are made by."""
         self._awaited: set[Side] = set()
         self._awaits_configurations = False
+        self.beginning: threading.Event | None = None
+        """Set once it has begun, where that is done behind the first launch."""
         self._left_to_begin = [None]
         """Empty once it has begun: of several threads one takes it."""
 
     @property
     def status(self) -> Status:
         """What runs it."""
+        return Status.WAITING if self.beginning is not None else self._known_status
+
+    @property
+    def _known_status(self) -> Status:
         if self.kernels:
             return Status.SCHEDULED
         if self._awaited or self._awaits_configurations:
@@ -165,17 +175,49 @@ class Specialised:
     def begin(self, only: Sequence[str], stock: Callable[[], Compiled], passed: int | None = None) -> None:
         """Has kernels made, or takes what is there; whatever goes wrong, stock Triton runs.
 
+        In the background that is done behind the launch; the next one waits for it, as it waits for no kernel.
+
         only: options that Twill has not. stock: what stock Triton compiled. passed: as for `configurations.Made`.
         """
         try:
             self._left_to_begin.pop()
         except IndexError:
             return
+        why = f"{', '.join(only)}: only stock Triton does that" if only else self._why_not(self._target)
+        if why is not None:
+            self.reason, self.is_left, self._ttir = why, True, ""
+            return
+        if self.activity.settings.mode is not Mode.BACKGROUND or self.activity.decides_first:
+            self._start(stock, passed)
+            return
+        self.beginning = threading.Event()
+
+        def start() -> None:
+            try:
+                with self.activity.loading:
+                    if not self.activity.has_ended:
+                        self._start(stock, passed)
+            finally:
+                self._begun()
+
         try:
-            why = f"{', '.join(only)}: only stock Triton does that" if only else self._why_not(self._target)
-            if why is not None:
-                self.reason, self.is_left = why, True
-                return
+            threading.Thread(target=start, daemon=True, name="twill-begin").start()
+        except RuntimeError:
+            start()
+
+    def _begun(self) -> None:
+        beginning, self.beginning = self.beginning, None
+        if beginning is not None:
+            beginning.set()
+
+    def wait_until_begun(self) -> None:
+        """Waits until it is known what the cache has of it."""
+        beginning = self.beginning
+        if beginning is not None and not self.activity.is_forked:
+            beginning.wait(BEGIN_SECONDS)
+
+    def _start(self, stock: Callable[[], Compiled], passed: int | None) -> None:
+        try:
             self.digest = digest_of("\n".join((self._ttir, self.machine, backend.toolchain(), self.activity.version)))
             records = self.activity.records
             trial = records.read(f"{self.digest}.trial")
@@ -204,7 +246,7 @@ class Specialised:
             self.kernels, self.reason = {}, f"{type(error).__name__}: {error}"
             self._awaited, self._awaits_configurations = set(), False
         finally:
-            if not self.status.is_taken:
+            if not self._known_status.is_taken:
                 self._ttir = ""
 
     @property
@@ -244,7 +286,7 @@ class Specialised:
     # --------------------------------------------------------------------------------------------- making a kernel
     def _begin(self, side: Side) -> _UnderWay | None:
         """Takes what earlier processes made or found; else has it made."""
-        if side != TWILL and not _LOAD.search(self._ttir):
+        if side in (MULTISTAGE, ONE_STAGE) and not _LOAD.search(self._ttir):
             self._say_why(side, "it loads nothing through pointers")
             return None
         record = self.activity.records.read(self._record(side))
@@ -432,7 +474,7 @@ class Specialised:
 
     def keep_settled(self) -> None:
         """Forgets contests that are under way: those of a forked child are its parent's."""
-        self._changing = threading.Lock()
+        self._changing, self.beginning = threading.Lock(), None
         self.contests = {key: one for key, one in list(self.contests.items()) if one.winner is not None}
 
     def class_of(self, bound: dict[str, Any], grid: tuple[int, ...]) -> tuple[int, ...]:
@@ -494,7 +536,7 @@ def _bits_of(numbers: Sequence[str]) -> Callable[[dict[str, Any], tuple[int, ...
     """A function of a launch's arguments and grid: the grid, and the bits of these numbers. Each launch calls it."""
     known: dict[str, Any] = {}
     bits = "".join(f", bound[{name!r}].bit_length()" for name in numbers)
-    exec(f"def bits(bound, grid): return (*grid{bits})", known)
+    exec(f"def bits(bound, grid): return (*grid,{bits[1:]})", known)
     found: Callable[[dict[str, Any], tuple[int, ...]], tuple[int, ...]] = known["bits"]
     return found
 
@@ -513,14 +555,25 @@ def _options_of(own: Configuration | None) -> dict[Side, dict[str, object]]:
 
     One stage may have been chosen for its own sake, or for an older GPU: then there is a kernel whose loops load ahead, too.
     """
+    options = OPTIONS if has_nvrtc() else {side: one for side, one in OPTIONS.items() if side != CUDA}
     if own is None:
-        return OPTIONS
+        return options
     warps = {"num_warps": own.num_warps} if own.num_warps in (1, 2, 4, 8) else {}
     stages = {"num_stages": own.num_stages} if 0 < own.num_stages <= 8 else {}
     multistage = {**OPTIONS[MULTISTAGE], **warps}
     if own.num_stages == 1:
-        return {MULTISTAGE: multistage, ONE_STAGE: {**multistage, **stages}, TWILL: OPTIONS[TWILL]}
-    return {**OPTIONS, MULTISTAGE: {**multistage, **stages}}
+        others = {side: one for side, one in options.items() if side != MULTISTAGE}
+        return {MULTISTAGE: multistage, ONE_STAGE: {**multistage, **stages}, **others}
+    return {**options, MULTISTAGE: {**multistage, **stages}}
+
+
+@functools.cache
+def has_nvrtc() -> bool:
+    """Whether there is what kernels in CUDA are compiled and launched by: torch brings it."""
+    try:
+        return all(importlib.metadata.version(one) for one in ("cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-cuda-runtime"))
+    except importlib.metadata.PackageNotFoundError:
+        return False
 
 
 class Kept(Contest):

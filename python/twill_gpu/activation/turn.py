@@ -43,6 +43,8 @@ def launch(
     found.launches += 1
     if is_capturing:
         found.captured[STOCK] += 1
+    if found.beginning is not None and not is_capturing:
+        found.wait_until_begun()
     if not (found.kernels or found.configurations):
         return by_stock()
     runtime = activity.triton.knobs.runtime
