@@ -17,6 +17,8 @@ from bench.applications.packages import stubs
 def _prepare() -> None:
     """Lets single modules be imported."""
     stubs.bare("liger_kernel")
+    # peft and transformers, which it imports where they are installed, ask torchao for its version.
+    stubs.leave_out("torchao")
     stubs.packaging()
 
 

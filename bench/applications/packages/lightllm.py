@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -39,6 +40,8 @@ class _NoConfigs:
 def _prepare() -> None:
     """Stand-ins for what LightLLM's kernels import but do not need."""
     stubs.bare("lightllm")
+    # Tiles as they are: neither read from files nor tuned.
+    os.environ.setdefault("LIGHTLLM_TRITON_AUTOTUNE_LEVEL", "3")
     stubs.stub("frozendict", frozendict=_Frozen)
     stubs.stub("lightllm.utils.log_utils", init_logger=lambda name: stubs.Logger())
     stubs.stub("lightllm.utils.vllm_utils", vllm_ops=None)

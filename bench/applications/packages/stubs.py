@@ -75,6 +75,11 @@ def stub(name: str, **attributes: Any) -> None:
     sys.modules[name] = module
 
 
+def leave_out(package: str) -> None:
+    """Takes folders that hold a package off the path, for others that would take it for one that is installed."""
+    sys.path[:] = [place for place in sys.path if not os.path.isdir(os.path.join(place, package))]
+
+
 def give(name: str, **attributes: Any) -> None:
     """Adds names to a module that is imported as it is."""
     importlib.import_module(name).__dict__.update(attributes)

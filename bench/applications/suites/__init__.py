@@ -1,0 +1,1 @@
+"""Packages' own test suites, with Twill under their Triton kernels."""
