@@ -76,6 +76,8 @@ class Contest:
         self._random, self._round = random.Random(0), 0
         self._lock = threading.Lock()
         self._launched = 0
+        self._rests_until = 0
+        """So many launches must have been made before the next trial: until then it is not looked at."""
         self._trials = dict.fromkeys(sides, 0)
         """Launches of each side that count as trials."""
         self._pending: list[tuple[Side, Event, Event]] = []
@@ -100,6 +102,16 @@ class Contest:
         """Stock Triton's time by that of a side; None where one of them was not timed."""
         stock, other = self.milliseconds.get(STOCK), None if side is None else self.milliseconds.get(side)
         return stock / other if stock and other else None
+
+    def rests(self) -> bool:
+        """Whether the next launch is the incumbent's without a look, as trials have cost what they may; counts that launch.
+
+        Most launches before a contest is settled are of this kind.
+        """
+        if self._pending or self._launched >= self._rests_until:
+            return False
+        self._launched += 1
+        return True
 
     def turn(self) -> Side:
         """The side that has the next launch; the incumbent's into a CUDA graph, where none can be timed."""
@@ -152,6 +164,11 @@ class Contest:
         self._pending.append((side, before, after))
         return result
 
+    @property
+    def has_run(self) -> bool:
+        """Whether a launch of each side that has not lost has ended well."""
+        return all(self._times[side] for side in self._running)
+
     def forfeit(self, side: Side) -> None:
         """A side cannot launch: it has lost, whatever was found before."""
         with self._lock:
@@ -176,7 +193,9 @@ class Contest:
         if self._share is None or not self._times[self.incumbent]:
             return True
         usual = statistics.median(self._times[self.incumbent])
-        return self.cost + SPIN_MILLISECONDS <= self._share * usual * self._launched
+        if usual > 0.0:
+            self._rests_until = math.ceil((self.cost + SPIN_MILLISECONDS) / (self._share * usual))
+        return self._rests_until <= self._launched
 
     def _is_over(self) -> bool:
         return self.winner is not None or min(map(self._trials.__getitem__, self._running)) > SAMPLES

@@ -1,8 +1,10 @@
 """Applications on a stand-in for a GPU, each a process of its own: `python stand_in.py NAME [ARGUMENTS …]`.
 
 Each process prints a line of JSON: what its launches left in memory (`memory`: their number, and a hash of the addresses they were
-given, in their order), what it asked for (`asked`, the same), and how many of them Twill made (`twill`). A launch that is made twice, is lost or has other arguments leaves another memory. `TWILL` switches Twill on
-as in any application.
+given, in their order), what it asked for (`asked`, the same), and how many of them Twill made (`twill`). A launch that is made
+twice, is lost or has other arguments leaves another memory. `TWILL` switches Twill on as in any application.
+
+With `STAND_IN=0` there is no stand-in but a GPU, and `memory` is of the results' bits (real_machine.py).
 """
 
 import atexit
@@ -21,10 +23,31 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE)]
 STOCK_WARPS = 8
+COPIES = 1 << 44
+"""Copies of an application's memory stand from here on."""
 
 
-class Machine:
-    """The stand-in: a GPU whose launches only note what they were given, on a clock that is not real."""
+class Storage:
+    """Memory of a tensor."""
+
+    def __init__(self, address):
+        self.address = address
+
+    def data_ptr(self):
+        return self.address
+
+    def clone(self):
+        return Storage(COPIES + self.address)
+
+    def copy_(self, other):
+        """Nothing is in it."""
+
+
+class StandIn:
+    """A GPU whose launches only note what they were given, on a clock that is not real."""
+
+    forks_work = True
+    """A forked child may launch what its parent has loaded."""
 
     def __init__(self):
         from types import SimpleNamespace
@@ -33,21 +56,40 @@ class Machine:
         from torch_clock import Clock
 
         torch, clock = Torch(), Clock()
-        torch.cuda.Event = lambda enable_timing: clock.event()
+        torch.cuda.Event, torch.cuda.synchronize = lambda enable_timing: clock.event(), clock.synchronize
+        torch.cuda.OutOfMemoryError = MemoryError
         torch.cuda.is_current_stream_capturing = torch.cuda.is_initialized = lambda: False
         torch.cuda.get_device_name = lambda index: "NVIDIA H200"
         torch.cuda.current_stream = lambda index=None: SimpleNamespace(cuda_stream=7)
         sys.modules["torch"] = torch
 
-        machine, self.memory, self.asked, self.twill, self.tensor = self, [], [], 0, Half
+        class Tensor(Half):
+            def untyped_storage(self):
+                return Storage(self.address)
+
+            def storage_offset(self):
+                return 0
+
+            def size(self):
+                return self.shape
+
+            def new_empty(self, count):
+                return self
+
+            def set_(self, storage, offset, size, strides):
+                return Tensor(size, strides=strides, address=storage.address)
+
+        machine, self.memory, self.asked, self.twill, self.tensor = self, [], [], 0, Tensor
 
         class Gpu(FakeGpu):
             def launcher_cls(self, source, metadata):
                 by_stock = getattr(source, "language", None) is not Language.GLUON
 
                 def launch(x, y, z, stream, function, packed, described, enter, leave, *arguments):
-                    machine.memory.append(sorted(place.data_ptr() for place in map(base, arguments) if place))
-                    machine.twill += not by_stock
+                    places = sorted(place.data_ptr() for place in map(base, arguments) if place)
+                    if places[-1] < COPIES:
+                        machine.memory.append(places)
+                        machine.twill += not by_stock
                     clock.run(3.0 if by_stock else 2.0)
                     clock.synchronize()
 
@@ -62,19 +104,33 @@ class Machine:
 
         triton.runtime.driver._active = Gpu()
 
+    def begin(self):
+        """Has what is there before a launch."""
+
     def launch(self, kernel, count, first=0):
         """So many launches, each with a result of its own."""
-        from test_jit import TILES, gemm_arguments
+        from test_jit import TILES
+
+        for number in range(first, first + count):
+            kernel[(4, 3)](*self.arguments(number), **TILES, num_warps=STOCK_WARPS)
+
+    def arguments(self, number):
+        """Those of a launch."""
+        from test_jit import gemm_arguments
         from triton.tools.tensor_descriptor import TensorDescriptor
 
         a, b, _, k = gemm_arguments(self.tensor)
-        for number in range(first, first + count):
-            c = self.tensor([512, 384], address=(3 << 20) + (number << 20))
-            self.asked.append([a.base.data_ptr(), b.base.data_ptr(), c.data_ptr()])
-            kernel[(4, 3)](a, b, TensorDescriptor.from_tensor(c, [128, 128]), k, **TILES, num_warps=STOCK_WARPS)
+        c = self.tensor([512, 384], address=(3 << 20) + (number << 20))
+        self.asked.append([a.base.data_ptr(), b.base.data_ptr(), c.data_ptr()])
+        return [a, b, TensorDescriptor.from_tensor(c, [128, 128]), k]
 
     def result(self):
         return {"memory": self.memory, "asked": self.asked, "twill": self.twill}
+
+
+Machine = StandIn
+if os.environ.get("STAND_IN") == "0":
+    from real_machine import Machine
 
 
 def gemm():
@@ -105,6 +161,7 @@ def without_space(count):
     import resource
 
     machine = Machine()
+    machine.begin()
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
     machine.launch(gemm(), int(count))
     tell(machine.result())
@@ -148,8 +205,16 @@ def killing(count, seconds, seed):
 
 def children():
     """Processes of this one."""
-    found = Path(f"/proc/{os.getpid()}/task").glob("*/children")
-    return [int(child) for one in found for child in one.read_text().split()]
+    found = list(Path(f"/proc/{os.getpid()}/task").glob("*/children"))
+    if found:
+        return [int(child) for one in found for child in one.read_text().split()]
+    # A kernel without such files: the parent is the fourth word, behind a name in brackets.
+    return [int(one.parent.name) for one in Path("/proc").glob("[0-9]*/stat") if _parent(one) == os.getpid()]
+
+
+def _parent(stat):
+    with contextlib.suppress(OSError):
+        return int(stat.read_text().rpartition(")")[2].split()[1])
 
 
 def specialisations(count, grids):
@@ -186,7 +251,6 @@ def tuning(configurations):
     machine, compiled, asked = Machine(), [], []
     import gemm_tma
     import triton
-    from test_jit import TILES, gemm_arguments
 
     really = triton.compiler.compile
     triton.compiler.compile = lambda source, **named: (compiled.append(source.name), really(source, **named))[1]
@@ -195,14 +259,15 @@ def tuning(configurations):
 
         make = workers.Workers.make
         workers.Workers.make = lambda self, *job: (asked.append(job), make(self, *job))[1]
-    configs = [triton.Config(TILES, num_warps=STOCK_WARPS, num_stages=stages) for stages in range(2, 2 + int(configurations))]
+    tiles = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
+    configs = [triton.Config(tiles, num_warps=STOCK_WARPS, num_stages=stages) for stages in range(2, 2 + int(configurations))]
     kernel = triton.autotune(configs, key=["K"])(triton.jit(gemm_tma.gemm_tma.fn))
     kernel._do_bench = lambda call, quantiles: (call(), [1.0 + len(compiled)] * 3)[1]
     began = time.monotonic()
-    kernel[(4, 3)](*gemm_arguments(machine.tensor))
+    kernel[(4, 3)](*machine.arguments(0))
     seconds = time.monotonic() - began
-    machine.asked = machine.memory
-    tell({**machine.result(), "compiled": len(compiled), "made": len(asked), "seconds": round(seconds, 1)})
+    result = machine.result()
+    tell({**result, "asked": result["memory"], "compiled": len(compiled), "made": len(asked), "seconds": round(seconds, 1)})
 
 
 def forking(count):
@@ -294,13 +359,16 @@ def threads(count):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(8)))
     # In any order.
-    tell({**machine.result(), "memory": sorted(machine.memory), "asked": sorted(machine.asked)})
+    result = machine.result()
+    tell({**result, "memory": sorted(result["memory"]), "asked": sorted(result["asked"])})
 
 
 def processes(method, count):
-    """Two processes of `multiprocessing`, after launches of this one."""
+    """Two processes of `multiprocessing`, after launches of this one, or before if they could not launch then."""
     machine = Machine()
-    machine.launch(gemm(), int(count))
+    launches_first = machine.forks_work or method != "fork"
+    if launches_first:
+        machine.launch(gemm(), int(count))
     context = multiprocessing.get_context(method)
     workers = [context.Process(target=plain, args=(count,)) for _ in range(2)]
     for one in workers:
@@ -308,6 +376,8 @@ def processes(method, count):
     for one in workers:
         one.join()
         assert one.exitcode == 0, one.exitcode
+    if not launches_first:
+        machine.launch(gemm(), int(count))
     tell(machine.result())
 
 

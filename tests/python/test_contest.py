@@ -159,6 +159,37 @@ def test_trials_cost_no_more_than_their_share(clock):
     assert contest.winner == STOCK and clock.spins > 2
 
 
+def test_while_trials_may_cost_nothing_more_launches_are_not_looked_at(clock):
+    looked = []
+
+    class Watched(Contest):
+        def turn(self):
+            looked.append(self._launched)
+            return super().turn()
+
+    contest, rested = Watched(clock.gpu(), share=0.01), 0
+    while contest.winner is None:
+        if contest.rests():
+            rested += 1
+            clock.run(2.0)
+        else:
+            launches(contest, clock, 1, twill=1.0, stock=2)
+        clock.synchronize()
+    assert contest.winner == TWILL
+    assert rested > 10 * len(looked) and len(looked) < 4 * (SAMPLES + 1), (rested, looked)
+
+
+def test_it_is_known_when_all_sides_have_ended_well(clock):
+    contest = Contest(clock.gpu())
+    for _ in range(3):
+        launches(contest, clock, 1, twill=3, stock=2)
+        assert not contest.has_run
+    launches(contest, clock, 1, twill=3, stock=2)
+    clock.synchronize()
+    contest.turn()
+    assert contest.has_run and contest.winner is None
+
+
 def test_idle_streams_are_timed_behind_a_spin(clock):
     contest = Contest(clock.gpu())
     launches(contest, clock, 2 * SAMPLES + 2, twill=3, stock=2)

@@ -156,7 +156,7 @@ class Round:
             return
         for one in self._tries.values():
             self._activity.begin_trial(one.found.digest if one.found else "")
-        self._contest = Kept(gpu, (AUTHOR, *self._tries), None if waits else SHARE, self._settled)
+        self._contest = Kept(gpu, (AUTHOR, *self._tries), None if waits else SHARE, self._settled, self._end_trials)
 
     def _is_settled(self, author: Specialised) -> bool:
         """Whether it is known who is the fastest for stock Triton's choice, and something may be made beside it."""
@@ -218,8 +218,15 @@ class Round:
             # Of another version.
             return
 
+    def _end_trials(self) -> None:
+        """Everything that is tried was launched and has ended well."""
+        for one in self._tries.values():
+            if one.found is not None:
+                self._activity.end_trial(one.found.digest)
+
     def _settled(self, contest: Contest) -> None:
         """Keeps who has won, and shows it with the specialisations that took part."""
+        self._end_trials()
         winner = contest.winner or AUTHOR
         record: dict[str, Any] = {"winner": winner, "times": contest.milliseconds}
         if winner in self._tries:
@@ -230,7 +237,6 @@ class Round:
         stock = own * statistics.median(gains or [1.0])
         for side, one in self._tries.items():
             if one.found is not None:
-                self._activity.end_trial(one.found.digest)
                 times = {STOCK: stock, one.side: contest.milliseconds.get(side, 0.0)}
                 won = one.side if side == winner else STOCK
                 if won == one.side or one.found.contests.get((AUTHOR, self._key)) is None:

@@ -213,7 +213,7 @@ class Specialised:
     def wait_until_begun(self) -> None:
         """Waits until it is known what the cache has of it."""
         beginning = self.beginning
-        if beginning is not None and not self.activity.is_forked:
+        if beginning is not None:
             beginning.wait(BEGIN_SECONDS)
 
     def _start(self, stock: Callable[[], Compiled], passed: int | None) -> None:
@@ -521,15 +521,19 @@ class Specialised:
             return Contest.settled(gpu, STOCK, {})
         waits = self.activity.settings.mode is not Mode.BACKGROUND
         self.activity.begin_trial(self.digest)
-        return Kept(gpu, sides, None if waits else SHARE, lambda settled: self._keep(key, settled))
+        return Kept(gpu, sides, None if waits else SHARE, lambda settled: self._keep(key, settled), self._end_trial)
 
     def _keep(self, key: str, settled: Contest) -> None:
         assert settled.winner is not None, "it is settled"
         record = {"winner": settled.winner, "times": settled.milliseconds, "sides": settled.sides}
         self.activity.records.write(key, record)
-        if all(one.winner is not None for one in list(self.contests.values())):
-            self.activity.end_trial(self.digest)
+        self._end_trial()
         self.activity.tell(self)
+
+    def _end_trial(self) -> None:
+        """What was launched for the first time has ended well, if no other contest has something under way."""
+        if all(one.winner is not None or one.has_run for one in list(self.contests.values())):
+            self.activity.end_trial(self.digest)
 
 
 def _bits_of(numbers: Sequence[str]) -> Callable[[dict[str, Any], tuple[int, ...]], tuple[int, ...]]:
@@ -579,13 +583,28 @@ def has_nvrtc() -> bool:
 class Kept(Contest):
     """A contest with stock Triton as the incumbent, that says when it is settled."""
 
-    def __init__(self, gpu: Gpu, sides: Sequence[Side], share: float | None, settled: Callable[[Contest], None]):
+    def __init__(
+        self,
+        gpu: Gpu,
+        sides: Sequence[Side],
+        share: float | None,
+        settled: Callable[[Contest], None],
+        has_run: Callable[[], None],
+    ):
+        """has_run: called once all sides were launched and have ended."""
         super().__init__(gpu, sides, share)
-        self._told = settled
+        self._told, self._has_run, self._is_new = settled, has_run, True
 
     def _settle(self) -> None:
         super()._settle()
         self._told(self)
+
+    def _collect(self) -> None:
+        super()._collect()
+        if self._is_new and self.has_run:
+            self._is_new = False
+            if self.winner is None:
+                self._has_run()
 
     def forfeit(self, side: Side) -> None:
         was = self.winner

@@ -56,7 +56,7 @@ def launch(
         # Nearly all launches are of this kind: what is done for them is what Twill costs.
         settled = found.contests.get(found.class_of(bound, grid))
         winner = None if settled is None else settled.winner
-        if winner == STOCK:
+        if winner == STOCK or (settled is not None and winner is None and settled.incumbent == STOCK and settled.rests()):
             return by_stock()
         kernel = None if winner is None else found.kernels.get(winner)
         if kernel is not None and (not is_capturing or kernel.is_planned(bound, grid)):
