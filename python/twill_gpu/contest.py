@@ -28,6 +28,8 @@ FAR = 1.5
 """A challenger whose two first launches each take so many times the incumbent's time has lost."""
 BEHIND = 1.05
 """So has one whose `FEW` first launches each take so many times the time of another side's."""
+ALIKE = 1.01
+"""Of sides whose times are within this of the fastest, the first is taken: later ones cost the CPU more, or gain by chance."""
 FEW = 3
 SPIN = 200_000
 """Cycles that an idle stream waits before a timed launch, some 0.1 ms: otherwise its time would be that of the CPU's launch."""
@@ -223,7 +225,8 @@ class Contest:
         self._pending.clear()
         times = {side: of for side, of in self._times.items() if of}
         self.milliseconds = {side: statistics.median(of) for side, of in times.items()}
-        best = min(self._running, key=self.milliseconds.__getitem__)
+        fastest = min(self.milliseconds[side] for side in self._running)
+        best = next(side for side in self._running if self.milliseconds[side] <= ALIKE * fastest)
         # The best of several is the luckiest of them, too.
         errors = ERRORS + (MORE_ERRORS if len(self.sides) > 2 else 0.0)
         bound = lower_bound(times[self.incumbent], times[best], errors)
