@@ -68,15 +68,15 @@ class FakeGpu:
         def launch(x, y, z, stream, function, packed, described, enter, leave, *arguments):
             by_twill = getattr(source, "language", None) is Language.GLUON
             own = (metadata.num_warps, metadata.num_stages)
-            self.launched.append(Launched(metadata.name, (x, y, z), arguments, *own, by_twill))
+            self.launched.append(Launched(metadata.name, (x, y, z), arguments, *own, by_twill, stream))
 
         return launch
 
 
 class Launched(types.SimpleNamespace):
-    def __init__(self, name, grid, arguments, num_warps, num_stages, by_twill):
+    def __init__(self, name, grid, arguments, num_warps, num_stages, by_twill, stream):
         super().__init__(
-            name=name, grid=grid, arguments=arguments, num_warps=num_warps, num_stages=num_stages, by_twill=by_twill
+            name=name, grid=grid, arguments=arguments, num_warps=num_warps, num_stages=num_stages, by_twill=by_twill, stream=stream
         )
 
 

@@ -443,10 +443,22 @@ class TestNeverWrong:
         assert len(calls) == 3 and len(activation._activity.found) == 1
         other = triton.jit(gemm.gemm_tma.fn)
         launch(other, tensor, 2)
-        twin = copy.copy(other)
-        assert "run" in vars(other) and "run" not in vars(twin)
+        launch(copy.copy(other), tensor, 2)
+        assert len(activation._activity.found) == 2, "a copy has what was compiled"
+        assert not any(name.startswith("_twill") for name in vars(other))
+        (compiled,) = other.device_caches[0][0].values()
+        assert any(name.startswith("_twill") for name in vars(compiled))
         activation.uninstall()
-        assert "run" in vars(kernel) and "run" not in vars(other)
+        assert "run" in vars(kernel) and not any(name.startswith("_twill") for name in vars(compiled))
+        launch(other, tensor, 1)
+        assert sides(gpu)[-1] == "stock"
+
+    def test_kernels_that_were_compiled_before_are_taken_too(self, gpu, tensor):
+        kernel = triton.jit(gemm.gemm_tma.fn)
+        launch(kernel, tensor, 2)
+        activation.install("wait")
+        launch(kernel, tensor, TRIALS + 2)
+        assert sides(gpu)[-1] == "twill"
 
     def test_functions_whose_code_was_thrown_away_are_compiled_again(self, gpu, tensor):
         activation.install("wait")
@@ -464,7 +476,7 @@ class TestNeverWrong:
         (found,) = activation._activity.found
 
         class Plan:
-            def launch(self, varying):
+            def launch_on(self, stream, varying):
                 raise RuntimeError("no such launch")
 
             index = 0

@@ -299,5 +299,5 @@ class TestWorkers:
 
 
 def test_launches_without_numbers_are_known_by_their_grid():
-    assert specialisation._bits_of([])({}, (4, 3)) == (4, 3)
-    assert specialisation._bits_of(["K", "M"])({"M": 9, "K": 0}, (4,)) == (4, 0, 4)
+    assert specialisation._quick_class(["a"], [])((4, 3, 1), ("metadata", "tensor")) == (4, 3, 1)
+    assert specialisation._quick_class(["M", "a", "K"], ["K", "M"])((4,), ("metadata", 9, "tensor", 0)) == (4, 0, 4)

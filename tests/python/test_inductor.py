@@ -105,9 +105,9 @@ def test_launchers_launch_the_faster_kernel(gpu, tensor, heuristics, made):  # n
     assert sides(gpu)[0] == "stock" and set(sides(gpu)[-10:]) == {"twill"}
     (status,) = activation.status()
     assert (status.name, status.source, status.status, status.wins) == ("gemm_tma", "torch.compile", "scheduled", 1)
-    # Another stream than the current one has Inductor's kernel.
+    # Another stream than the current one has the launch, too.
     launcher(*arguments(tensor), stream=8)
-    assert sides(gpu)[-1] == "stock"
+    assert (sides(gpu)[-1], gpu.launched[-1].stream, gpu.launched[-2].stream) == ("twill", 8, 7)
     activation.uninstall()
     launcher(*arguments(tensor), stream=7)
     assert sides(gpu)[-1] == "stock"

@@ -1,7 +1,7 @@
 """Twill under kernels that nobody changed: `install()`, or `TWILL=1` in the environment.
 
-Every launch of a `triton.jit` function goes through `Launches.run`, those under `triton.autotune` and `triton.heuristics`
-too; those of torch.compile's kernels go through `inductor.Runner`. A first launch is stock Triton's; background processes make a kernel of its TTIR; when there is one, launches alternate
+Each launch of a compiled kernel ends in a `launches.Runner`: those of `triton.jit` functions, under `triton.autotune` and
+`triton.heuristics` too, and those of torch.compile's kernels. A first launch is stock Triton's; background processes make a kernel of its TTIR; when there is one, launches alternate
 between both sides until it is settled which is faster. Nothing is launched twice, and nobody waits.
 """
 
@@ -67,17 +67,14 @@ def _install(settings: Settings) -> None:
     triton = needs.triton("twill_gpu.install")
     from triton.compiler.compiler import CompiledKernel
     from triton.runtime.autotuner import Autotuner
-    from triton.runtime.jit import JITFunction
 
     from . import hooks, inductor, stock
 
     activity = Activity(settings, triton, stock.launcher())
     replaced = [
-        (JITFunction, "run", hooks.of_launches(activity, JITFunction.run)),
-        (CompiledKernel, "__getitem__", hooks.of_compiled(activity, CompiledKernel.__getitem__)),
+        (CompiledKernel, "run", hooks.of_compiled(activity, vars(CompiledKernel)["run"])),
         (Autotuner, "run", hooks.of_tuner(activity, Autotuner.run)),
         (Autotuner, "_bench", hooks.of_tuning(activity, Autotuner._bench)),
-        (JITFunction, "__getstate__", hooks.state_without_launches),
     ]
     for one in replaced:
         _replace(*one)

@@ -60,6 +60,8 @@ class Activity:
         """Held while a kernel is loaded. Nobody forks or ends the process in the middle of that."""
         self.has_ended = False
         self.thread = _Thread()
+        self.token = object()
+        """What it leaves with objects of Triton's, so that a later one knows them."""
         self.is_paused = False
         """All launches of all threads are stock Triton's; for measurements."""
         self.left_inductor = False
@@ -92,6 +94,20 @@ class Activity:
         cuda = getattr(sys.modules.get("torch"), "cuda", None)
         try:
             return bool(cuda is not None and cuda.is_current_stream_capturing())
+        except Exception:
+            return False
+
+    def device(self) -> int | None:
+        """The device in use."""
+        try:
+            return int(self.triton.runtime.driver.active.get_current_device())
+        except Exception:
+            return None
+
+    def has_one_device(self) -> bool:
+        """Whether there is one device alone."""
+        try:
+            return bool(sys.modules["torch"].cuda.device_count() == 1)
         except Exception:
             return False
 

@@ -6,59 +6,27 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..jit_kernel import OWN
-from .launches import ATTRIBUTE, Launches
+from .launches import ATTRIBUTE, Launcher, launcher_of
 from .tuning import tuning_of
 
 if TYPE_CHECKING:
     from .activity import Activity
 
 
-def of_launches(activity: Activity, original: Callable[..., Any]) -> Callable[..., Any]:
-    """In the place of `JITFunction.run`: at its first launch a function gets a `run` of its own."""
+def of_compiled(activity: Activity, original: property) -> property:
+    """In the place of `CompiledKernel.run`, its launcher: kernels that may be for Twill have one of ours."""
+    own = original.fget
+    assert own is not None, "it is read"
 
-    @functools.wraps(original)
-    def run(self: Any, *args: Any, grid: Any, warmup: bool, **named: Any) -> Any:
-        launches = self.__dict__.get(ATTRIBUTE)
-        # A copy has the launches of what it was copied from.
-        if launches is None or not launches.belongs_to(activity, self):
-            launches = self.__dict__[ATTRIBUTE] = Launches(activity, self, original)
-            activity.on_end(self, ATTRIBUTE, launches)
-        mine = original.__get__(self) if launches.is_stock or OWN in self.__dict__ else launches.run
-        # Whoever has put something else in its place is called first.
-        if "run" not in self.__dict__ and type(self).run is run:
-            self.__dict__["run"] = mine
-            activity.on_end(self, "run", mine)
-        return mine(*args, grid=grid, warmup=warmup, **named)
+    def run(self: Any) -> Any:
+        found = self.__dict__.get(ATTRIBUTE)
+        if found is None or found.token is not token:
+            found = self.__dict__[ATTRIBUTE] = Launcher(token, launcher_of(activity, self, own(self)))
+            activity.on_end(self, ATTRIBUTE, found)
+        return found.launch
 
-    return run
-
-
-def state_without_launches(self: Any) -> dict[str, Any]:
-    """In the place of a `__getstate__` that `JITFunction` has not: copies begin without launches."""
-    kept = dict(self.__dict__)
-    launches = kept.pop(ATTRIBUTE, None)
-    if launches is not None and getattr(kept.get("run"), "__self__", None) in (launches, self):
-        del kept["run"]
-    return kept
-
-
-def of_compiled(activity: Activity, original: Callable[..., Any]) -> Callable[..., Any]:
-    """In the place of `CompiledKernel.__getitem__`, by which some libraries launch what they compiled before."""
-
-    @functools.wraps(original)
-    def getitem(self: Any, grid: Any) -> Callable[..., Any]:
-        runner: Callable[..., Any] = original(self, grid)
-        launches, found = self.__dict__.get(ATTRIBUTE, (None, None))
-        if launches is None or not found.challengers or not launches.belongs_to(activity):
-            return runner
-
-        def run(*args: Any, **named: Any) -> Any:
-            return runner(*args, **named) if named else launches.run_compiled(found, grid, args, runner)
-
-        return run
-
-    return getitem
+    token = activity.token
+    return property(run)
 
 
 def of_tuner(activity: Activity, original: Callable[..., Any]) -> Callable[..., Any]:

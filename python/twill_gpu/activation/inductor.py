@@ -11,16 +11,15 @@ import functools
 import json
 import re
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from ..contest import STOCK
-from . import configurations, turn
+from . import configurations
 from .configurations import Compiled
 from .importing import AfterImport
-from .specialisation import Function, Specialised, nothing_for_twill
+from .launches import Kernel, Runner
+from .specialisation import Function, nothing_for_twill
 
 if TYPE_CHECKING:
     from .activity import Activity
@@ -116,7 +115,11 @@ def _take(activity: Activity, result: Any, launcher: Any) -> None:
             return configurations.of_kernel(kernel)
         return Compiled(None, json.loads(_kept(result, device, "json")), getattr(kernel, "n_spills", None) or 0)
 
-    names["runner"] = Runner(activity, names["runner"], function, ttir, target, device, given, first, stock)
+    runner = names["runner"]
+    # Triton's own launcher, which this is in the place of already.
+    runner = runner.original if isinstance(runner, Runner) else runner
+    found = Kernel(function, None, ttir, target, device, given, first, [], stock, len(given))
+    names["runner"] = Runner(activity, runner, found)
 
 
 def _kept(result: Any, device: int, what: str) -> str:
@@ -128,62 +131,3 @@ def _kept(result: Any, device: int, what: str) -> str:
         return (folder / f"{result.kernel.name}.{what}").read_text(encoding="utf-8")
     except OSError:
         return ""
-
-
-class Runner:
-    """In the place of a launcher's `runner`: a launch by Twill's kernel or by Inductor's."""
-
-    def __init__(
-        self,
-        activity: Activity,
-        runner: Callable[..., Any],
-        function: Function,
-        ttir: str,
-        target: Any,
-        device: int,
-        given: list[str],
-        first: int,
-        stock: Callable[[], Compiled],
-    ):
-        """given: names of the arguments, from the number `first` on of those after grid and stream."""
-        self._activity, self._runner, self._device = activity, runner, device
-        self._function, self._ttir, self._target = function, ttir, target
-        self._given, self._first, self._stock = given, first, stock
-        self._found: Specialised | None = None
-
-    def __call__(self, x: int, y: int, z: int, stream: int, *args: Any) -> Any:
-        activity, found = self._activity, self._found
-        if activity.has_ended or activity.is_suspended() or len(args) != self._first + len(self._given):
-            return self._runner(x, y, z, stream, *args)
-        by_stock = partial(self._runner, x, y, z, stream, *args)
-        if found is None or not found.has_begun:
-            is_tried = activity.decides_first and not activity.is_capturing()
-            returned, found = self._begin(None if is_tried else by_stock)
-            if not is_tried:
-                return returned
-        if stream != activity.stream(self._device):
-            # Twill's kernel would be launched on the current one.
-            return by_stock()
-        first, given = args[: self._first], dict(zip(self._given, args[self._first :]))
-
-        def on_values(values: dict[str, Any]) -> Any:
-            return self._runner(x, y, z, stream, *first, *[values[name] for name in self._given])
-
-        turn.launch(activity, found, given, (x, y, z), by_stock, on_values=on_values)
-        return None
-
-    def _begin(self, by_stock: Callable[[], Any] | None) -> tuple[Any, Specialised]:
-        """The first launch is Inductor's, unless it is settled first who has it."""
-        returned, activity = by_stock() if by_stock is not None else None, self._activity
-        found = self._found
-        if found is None:
-            found = self._found = Specialised(activity, self._function, self._ttir, None, self._target, self._device)
-            activity.add(found)
-        found.launches += by_stock is not None
-        if activity.is_capturing():
-            found.captured[STOCK] += by_stock is not None
-            found.leave()
-        else:
-            found.begin([], self._stock, len(self._given))
-            self._ttir = ""
-        return returned, found

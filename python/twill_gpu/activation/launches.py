@@ -1,194 +1,201 @@
-"""The launches of one Triton function while Twill is active: each by Twill's kernel or by stock Triton, exactly once."""
+"""What stands in the place of a compiled kernel's launcher while Twill is active: each launch by one side, exactly once.
+
+`JITFunction.run` ends with a call of `CompiledKernel.run`, and so does `compiled[grid](…)`. All that comes before is Triton's own:
+arguments, specialisations, hooks. Kernels that are not for Twill have their own launchers.
+"""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..contest import STOCK
-from ..jit_kernel import STOCK_ONLY
+from ..jit_kernel import OWN, STOCK_ONLY
 from . import configurations, turn
+from .configurations import Compiled
 from .rounds import Seen
-from .sources import may_multiply
-from .specialisation import Specialised, function_of
+from .specialisation import Function, Specialised, function_of, nothing_for_twill
 
 if TYPE_CHECKING:
     from .activity import Activity
-    from .tuning import Comparing
 
-ATTRIBUTE = "_twill_launches"
-"""Where a Triton function, and what was compiled of it, has its launches."""
-_ABSENT = object()
-_Device = tuple[Any, Callable[..., Any], dict[Any, Specialised], Any]
+ATTRIBUTE = "_twill_launcher"
+"""Where a compiled kernel has its launcher, and whose that is."""
+TRITONS = 5
+"""Arguments of Triton's launcher after grid and stream and before those of the kernel: function, metadata, hooks."""
 
 
-class Launches:
-    """The launches of a Triton function. `original` is `JITFunction.run` as Triton has it."""
+class Kernel(NamedTuple):
+    """What is known of a compiled kernel that may be for Twill."""
 
-    def __init__(self, activity: Activity, function: Any, original: Callable[..., Any]):
-        self._activity, self._function = activity, function
-        self._original, self._unhooked = partial(original, function), partial(original, _Unhooked(function))
-        self._knobs, self._driver = activity.triton.knobs, activity.triton.runtime.driver
-        self._devices: dict[int, _Device] = {}
-        """Target, binder and specialisations of each, and what Triton compiled for it."""
-        # Options that Triton 3.9 adds to those of each launch.
-        self._more = [name for name in ("fpsan_homomorphic_casts",) if hasattr(self._knobs.compilation, name)]
-        self.is_stock = function.is_gluon() or not may_multiply(function)
-        """Nothing in it is for Twill."""
+    function: Function
+    jit: Any
+    """Its `JITFunction`, if that is known: an autotuner may be calling it."""
+    ttir: str
+    target: Any
+    device: int
+    names: list[str]
+    """Those of the arguments that its launcher takes."""
+    first: int
+    """How many others come before them, after grid and stream."""
+    only: list[str]
+    """Its options that only stock Triton has."""
+    stock: Callable[[], Compiled]
+    passed: int | None
+    """As for `configurations.Made`."""
 
-    def belongs_to(self, activity: Activity, function: Any = None) -> bool:
-        """Whether they are those of what is active now, and of this function."""
-        return self._activity is activity and function in (None, self._function)
 
-    def run(self, *args: Any, grid: Any, warmup: bool, **named: Any) -> Any:
-        """As `JITFunction.run`. What it does before each launch is all that a launch by stock Triton costs more."""
-        activity, thread, runtime = self._activity, self._activity.thread, self._knobs.runtime
+class Runner:
+    """In the place of a launcher: a launch by one of Twill's kernels or by stock Triton's."""
+
+    def __init__(self, activity: Activity, original: Callable[..., Any], kernel: Kernel):
+        self.original = original
+        self._activity, self._kernel, self._thread = activity, kernel, activity.thread
+        self._names, self._first, self._count = kernel.names, kernel.first, kernel.first + len(kernel.names)
+        self._found: Specialised | None = None
+        self._planned: tuple[Any, Callable[..., Any]] = None, _nothing
+        """The kernel that was launched last, and what finds its plans."""
+        self._checks_device = not activity.has_one_device()
+        """What was loaded on one device may be launched on another one: by `compiled[grid](…)`."""
+
+    def __call__(self, x: int, y: int, z: int, stream: int, *rest: Any) -> Any:
+        activity, thread, found = self._activity, self._thread, self._found
         call = thread.call
-        # A hook may give each launch another pass pipeline.
-        if warmup or activity.is_paused or thread.suspended or runtime.add_stages_inspection_hook is not None:
-            if call is not None and call.comparing is not None and call.comparing.seen is None and not warmup:
-                return self._compared(call.comparing, args, grid, named)
-            return self._original(*args, grid=grid, warmup=warmup, **named)
-        self._complete(named)
-        device = self._driver.active.get_current_device()
-        original = self._original
-        if self._function.pre_run_hooks:
-            # They may change what is looked at below.
-            for hook in self._function.pre_run_hooks:
-                hook(*args, **named)
-            original = self._unhooked
-        here = self._here(device)
-        bound, key, found = self._find(here, args, named)
+        is_elsewhere = self._checks_device and activity.device() != self._kernel.device
+        if thread.suspended or activity.is_paused or activity.has_ended or len(rest) != self._count or is_elsewhere:
+            if call is not None and call.comparing is not None and call.comparing.seen is None and call.is_of(self._kernel.jit):
+                call.comparing.seen = Seen(self, (x, y, z))
+            return self.original(x, y, z, stream, *rest)
+        if not x.__class__ is y.__class__ is z.__class__ is int:
+            x, y, z = map(operator.index, (x, y, z))
+        grid = x, y, z
+        if call is not None and (call.is_over or not call.is_of(self._kernel.jit)):
+            call = None
+        if found is not None and call is None and found.quick_class is not None and self._is_settled(found, grid, stream, rest):
+            return None
+        by_stock = partial(self.original, x, y, z, stream, *rest)
         if found is None or not found.has_begun:
-            is_tried = self._activity.decides_first and not self._activity.is_capturing()
-            found = self._first(key, here, device, partial(original, *args, grid=grid, warmup=is_tried, **named), named)
-            if found is None or not is_tried:
-                return None if found is None else found.compiled
-        self._check_globals()
-        if callable(grid):
-            grid = grid(bound)
-        by_stock = partial(self._activity.launch_stock, found.compiled, grid, bound, device)
-        if call is not None and call.is_of(self._function):
-            return call.launch(activity, found, bound, grid, by_stock)
-        return turn.launch(activity, found, bound, grid, by_stock)
+            is_tried = activity.decides_first and not activity.is_capturing()
+            found = self._begin(None if is_tried else by_stock)
+            if not is_tried:
+                return None
+        bound = dict(zip(self._names, rest[self._first :]))
+        if call is not None:
+            return call.launch(activity, found, bound, grid, stream, by_stock, self.relaunch)
+        return turn.launch(activity, found, bound, grid, stream, by_stock, self.relaunch)
 
-    def _complete(self, named: dict[str, Any]) -> None:
-        """Adds the options that Triton adds to those of a launch."""
-        named["debug"] = named.get("debug", self._function.debug) or self._knobs.runtime.debug
-        named["instrumentation_mode"] = self._knobs.compilation.instrumentation_mode
-        for name in self._more:
-            named[name] = getattr(self._knobs.compilation, name)
+    def _is_settled(self, found: Specialised, grid: tuple[int, int, int], stream: int, rest: tuple[Any, ...]) -> bool:
+        """Launches where nothing is left to find out or to make; whether that was so.
 
-    def _here(self, device: int) -> _Device:
-        """What belongs to a device."""
-        here = self._devices.get(device)
-        # Somebody may have thrown away what Triton compiled: its source may be another one now.
-        if here is None or here[3] is not self._function.device_caches[device][0] or not here[3]:
-            here = self._device(device)
-        return here
-
-    @staticmethod
-    def _find(here: _Device, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[dict[str, Any], Any, Specialised | None]:
-        """The arguments of a launch by name, what its specialisation is known by, and that, if it was launched before."""
-        bound, specialisation, options = here[1](*args, **named)
-        key: Any = (*specialisation, *options, *options.values())
+        Nearly all launches are of this kind: what is done for them is what Twill costs.
+        """
+        quick_class, activity = found.quick_class, self._activity
         try:
-            return bound, key, here[2].get(key)
-        except TypeError:
-            # An option that is a list or a dictionary.
-            key = str(key)
-            return bound, key, here[2].get(key)
-
-    def _compared(self, comparing: Comparing, args: tuple[Any, ...], grid: Any, named: dict[str, Any]) -> Any:
-        """The first launch of a configuration that stock Triton compares with others."""
-        sizes: list[tuple[int, ...]] = []
-
-        def seen(bound: dict[str, Any]) -> Any:
-            sizes.append(tuple(grid(bound) if callable(grid) else grid))
-            return sizes[-1]
-
-        compiled = self._original(*args, grid=seen, warmup=False, **named)
+            contest = found.contests.get(quick_class(grid, rest)) if quick_class is not None else None
+        except AttributeError:
+            # A number that is no `int`.
+            return False
+        if contest is None:
+            return False
+        side = contest.winner
+        if side == STOCK or (side is None and contest.rests()):
+            found.launches += 1
+            if activity.is_capturing():
+                found.captured[STOCK] += 1
+            self.original(*grid, stream, *rest)
+            return True
+        kernel = None if side is None else found.kernels.get(side)
+        if kernel is None or turn.is_hooked(activity):
+            return False
+        if kernel is not self._planned[0]:
+            self._planned = kernel, kernel.made_plan(self._names)
         try:
-            whole = compiled.result() if hasattr(compiled, "result") else compiled
-            device = self._driver.active.get_current_device()
-            self._complete(named)
-            key = self._find(self._here(device), args, named)[1]
-            comparing.seen = Seen(self, key, whole, device, sizes[-1], [name for name in STOCK_ONLY if named.get(name)])
+            plan, varying = self._planned[1](grid, rest)
+            if plan is None or plan.index != found.device:
+                return False
+            plan.launch_on(stream, varying)
         except Exception:
-            # It is not tried, then.
-            pass
-        return compiled
+            # It was not launched: what has to be said is said where it is tried again.
+            return False
+        found.launches += 1
+        if activity.is_capturing():
+            found.captured[contest.winner or STOCK] += 1
+        return True
 
-    def adopt(self, seen: Seen) -> Specialised:
+    def relaunch(self, by_stock: partial[Any], values: dict[str, Any]) -> Any:
+        """A launch by stock Triton's kernel, on other arguments."""
+        before = by_stock.args[: 4 + self._first]
+        return self.original(*before, *[values[name] for name in self._names])
+
+    @property
+    def ttir(self) -> str:
+        """Its kernel as Triton reads it."""
+        return self._kernel.ttir
+
+    @property
+    def device(self) -> int:
+        """The device that it is loaded on."""
+        return self._kernel.device
+
+    def adopt(self) -> Specialised:
         """Has kernels made for what stock Triton compared, and no call has chosen so far."""
-        here = self._here(seen.device)
-        fresh = Specialised(self._activity, function_of(self._function), seen.ttir, seen.compiled, here[0], seen.device)
-        found = here[2].setdefault(seen.key, fresh)
-        if found is fresh:
-            self._activity.add(found)
-        found.begin(seen.only, partial(configurations.of_kernel, seen.compiled))
+        found = self._specialised()
+        found.begin(self._kernel.only, self._kernel.stock, self._kernel.passed)
         return found
 
-    def run_compiled(self, found: Specialised, grid: Any, args: tuple[Any, ...], by_stock: Callable[..., Any]) -> Any:
-        """As `CompiledKernel[grid](*args)` on what `run` gave back before: all arguments by position, constexprs too."""
-        names = self._function.arg_names
-        # What was loaded on one device may be launched on another one.
-        is_here = self._driver.active.get_current_device() == found.device
-        if len(args) != len(names) or self._activity.is_suspended() or not is_here:
-            return by_stock(*args)
-        turn.launch(self._activity, found, dict(zip(names, args)), grid, partial(by_stock, *args))
-        return None
+    def _specialised(self) -> Specialised:
+        if self._found is None:
+            kernel = self._kernel
+            self._found = Specialised(self._activity, kernel.function, kernel.ttir, kernel.target, kernel.device)
+            self._activity.add(self._found)
+        return self._found
 
-    def _device(self, device: int) -> _Device:
-        compiled, _, target, _, binder = self._function.device_caches[device]
-        self._devices[device] = target, binder, {}, compiled
-        return self._devices[device]
-
-    def _first(
-        self, key: Any, here: _Device, device: int, by_stock: partial[Any], named: dict[str, Any]
-    ) -> Specialised | None:
-        """The first launch of a specialisation is stock Triton's, from whose TTIR Twill's kernels are made.
-
-        by_stock: that, or where it is settled first who has the launch, the compilation alone.
-        """
-        compiled = by_stock()
-        if compiled is None:
-            return None
-        compiled = compiled.result() if hasattr(compiled, "result") else compiled
+    def _begin(self, by_stock: Callable[[], Any] | None) -> Specialised:
+        """The first launch is stock Triton's, unless it is settled first who has it."""
+        if by_stock is not None:
+            by_stock()
         # Another thread may be here too, or one that captures a graph was.
-        ttir = compiled.asm.get("ttir", "")
-        fresh = Specialised(self._activity, function_of(self._function), ttir, compiled, here[0], device)
-        found = here[2].setdefault(key, fresh)
-        if found is fresh:
-            self._activity.add(found)
-        is_launched = not by_stock.keywords["warmup"]
-        found.launches += is_launched
+        found = self._specialised()
+        found.launches += by_stock is not None
         if self._activity.is_capturing():
-            found.captured[STOCK] += is_launched
+            found.captured[STOCK] += by_stock is not None
             found.leave()
         else:
-            found.begin([name for name in STOCK_ONLY if named.get(name)], partial(configurations.of_kernel, compiled))
-            # Some launch it directly from now on.
-            compiled.__dict__[ATTRIBUTE] = self, found
+            found.begin(self._kernel.only, self._kernel.stock, self._kernel.passed)
         return found
 
-    def _check_globals(self) -> None:
-        """What `JITFunction.run` checks before a launch, whoever's kernel it is."""
-        for (name, _), (value, variables) in self._function.used_global_vals.items():
-            if (now := variables.get(name, _ABSENT)) != value:
-                raise RuntimeError(
-                    f"Global variable {name} has changed since we compiled this kernel, from {value} to {now}"
-                )
+
+def _nothing(*_: Any) -> tuple[None, None]:
+    return None, None
 
 
-class _Unhooked:
-    """A Triton function whose hooks were called already: what `JITFunction.run` may take for one."""
+class Launcher:
+    """What a compiled kernel is launched by. token: that of the activity that says so."""
 
-    pre_run_hooks = ()
+    __slots__ = ("__weakref__", "launch", "token")
 
-    def __init__(self, function: Any):
-        self._function = function
+    def __init__(self, token: object, launch: Callable[..., Any]):
+        self.token, self.launch = token, launch
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._function, name)
+
+def launcher_of(activity: Activity, kernel: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+    """A `Runner` for a `CompiledKernel`; its own launcher where there is nothing for Twill in it."""
+    try:
+        ttir, function = kernel.asm.get("ttir", ""), getattr(kernel.src, "fn", None)
+        if not ttir or function is None or nothing_for_twill(ttir) is not None or OWN in function.__dict__:
+            return original
+        # A hook gives each launch another pipeline of passes.
+        if activity.triton.knobs.runtime.add_stages_inspection_hook is not None:
+            return original
+        names, metadata = list(function.arg_names), kernel.metadata
+        device = activity.triton.runtime.driver.active.get_current_device()
+        only = [name for name in STOCK_ONLY if getattr(metadata, name, None)]
+        known = partial(configurations.of_kernel, kernel)
+        return Runner(
+            activity, original, Kernel(function_of(function), function, ttir, metadata.target, device, names, TRITONS, only, known, None)
+        )
+    except Exception:
+        # A kernel of another kind.
+        return original

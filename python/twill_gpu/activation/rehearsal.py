@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..contest import STOCK, Contest, Side
+from ..contest import Contest, Side
 from .copies import Copies
 
 if TYPE_CHECKING:

@@ -19,9 +19,10 @@ from . import turn
 from .records import digest_of
 from .settings import Mode
 from .specialisation import SHARE, WAIT_SECONDS, Kept, Specialised, Status
+from .turn import Relaunch
 
 if TYPE_CHECKING:
-    from .launches import Launches
+    from .launches import Runner
     from .tuning import Tuning
 
 AUTHOR = Side("the configuration of triton.autotune")
@@ -40,17 +41,8 @@ _DOT = re.compile(r"\btt\.dot(?:_scaled)?\b[^\n]*? : tensor<([\dx]+)x[^>]*>[^*\n
 class Seen(NamedTuple):
     """The first launch of a configuration while stock Triton compares them."""
 
-    launches: Launches
-    key: Any
-    compiled: Any
-    device: int
+    runner: Runner
     grid: tuple[int, ...]
-    only: list[str]
-
-    @property
-    def ttir(self) -> str:
-        """Its kernel as Triton reads it."""
-        return str(self.compiled.asm.get("ttir", ""))
 
 
 class Try(NamedTuple):
@@ -77,25 +69,25 @@ class Round:
         self._contest: Contest | None = None
         self._has_run = False
         """Whether one of the tries was launched outside a CUDA graph."""
-        self._is_over = False
+        self.is_over = False
         """Stock Triton's choice has all calls."""
         self._lock = threading.Lock()
         if self._activity.settings.mode is not Mode.CHECK:
             self._recall()
         if self._contest is None and (self._activity.settings.mode is Mode.CHECK or self._activity.settings.settles_first):
-            self._is_over = True
+            self.is_over = True
 
     def turn(self) -> tuple[Side, Any]:
         """Whose turn it is, and its configuration."""
-        if not self._is_over and self._contest is None and not self._activity.is_capturing() and self._lock.acquire(blocking=False):
+        if not self.is_over and self._contest is None and not self._activity.is_capturing() and self._lock.acquire(blocking=False):
             try:
                 self._advance()
             except Exception:
-                self._is_over = True
+                self.is_over = True
             finally:
                 self._lock.release()
         contest = self._contest
-        if self._is_over or contest is None or (contest.winner is None and self._activity.is_forked):
+        if self.is_over or contest is None or (contest.winner is None and self._activity.is_forked):
             return AUTHOR, self._chosen
         side = contest.turn()
         # What was not launched before cannot be launched into a graph.
@@ -103,14 +95,23 @@ class Round:
             return AUTHOR, self._chosen
         return side, self._tries[side].configuration
 
-    def launch(self, side: Side, found: Specialised, bound: dict[str, Any], grid: Any, by_stock: Callable[[], Any]) -> Any:
+    def launch(
+        self,
+        side: Side,
+        found: Specialised,
+        bound: dict[str, Any],
+        grid: tuple[int, ...],
+        stream: int,
+        by_stock: partial[Any],
+        relaunch: Relaunch,
+    ) -> Any:
         """Launches what has the turn. found: the specialisation of its configuration."""
         contest = self._contest
+        what = self._activity, found, bound, grid, stream, by_stock, relaunch
         if side == AUTHOR or contest is None:
             self._author = found
-            launch = partial(turn.launch, self._activity, found, bound, grid, by_stock)
             is_trial = contest is not None and contest.winner is None
-            return contest.launch(AUTHOR, launch) if contest is not None and is_trial else launch()
+            return contest.launch(AUTHOR, lambda: turn.launch(*what)) if contest is not None and is_trial else turn.launch(*what)
         one = self._tries[side]
         if not self._activity.is_capturing():
             found.wait_until_begun()
@@ -119,7 +120,7 @@ class Round:
             contest.forfeit(side)
             return by_stock()
         self._has_run = True
-        result = turn.launch(self._activity, found, bound, grid, by_stock, (one.side, _Trial(contest, side)))
+        result = turn.launch(*what, (one.side, _Trial(contest, side)))
         if one.side not in found.kernels:
             contest.forfeit(side)
         return result
@@ -133,9 +134,9 @@ class Round:
                 return
             self._others = self._worth_a_bound()
             if not self._others:
-                self._is_over = True
+                self.is_over = True
                 return
-            texts = [seen.ttir for _, seen in self._others]
+            texts = [seen.runner.ttir for _, seen in self._others]
             self._bounds = self._activity.workers.bound(texts, self._tuning.function.__name__, self._author.machine)
         if self._made is None:
             if waits:
@@ -143,7 +144,7 @@ class Round:
             elif not self._bounds.done():
                 return
             better = self._better(self._bounds.result()["bounds"])
-            self._made = [(one, seen.launches.adopt(seen)) for one, seen in better]
+            self._made = [(one, seen.runner.adopt()) for one, seen in better]
         if any(found.status is Status.WAITING for _, found in self._made):
             return
         for configuration, found in self._made:
@@ -152,7 +153,7 @@ class Round:
                     self._tries[Side(f"{configuration}: {side}")] = Try(configuration, side, found)
         gpu = self._activity.gpu
         if not self._tries or gpu is None:
-            self._is_over = True
+            self.is_over = True
             return
         for one in self._tries.values():
             self._activity.begin_trial(one.found.digest if one.found else "")
@@ -166,7 +167,7 @@ class Round:
         if author.challengers and not (contests and all(one.winner is not None for one in contests)):
             return False
         if author.may_make() is not None or author.is_left:
-            self._is_over = True
+            self.is_over = True
             return False
         return True
 
@@ -176,10 +177,10 @@ class Round:
         own = compared.get(self._chosen)
         if own is None:
             return []
-        found = {own.seen.ttir: (self._chosen, own.seen)}
+        found = {own.seen.runner.ttir: (self._chosen, own.seen)}
         for configuration, one in sorted(compared.items(), key=lambda item: item[1].milliseconds):
             if one.milliseconds <= FAR * own.milliseconds:
-                found.setdefault(one.seen.ttir, (configuration, one.seen))
+                found.setdefault(one.seen.runner.ttir, (configuration, one.seen))
         return list(found.values()) if len(found) > 1 else []
 
     def _better(self, bounds: Sequence[float | None]) -> list[tuple[Any, Seen]]:
@@ -209,7 +210,7 @@ class Round:
             times = {Side(side): float(milliseconds) for side, milliseconds in kept["times"].items()}
             winner = Side(kept["winner"])
             if winner == AUTHOR:
-                self._is_over = True
+                self.is_over = True
                 return
             chosen = next(one for one in self._tuning.configurations if str(one) == kept["configuration"])
             self._tries = {winner: Try(chosen, Side(kept["side"]), None)}
@@ -265,9 +266,9 @@ def rate(seen: Seen, bound: float | None) -> float:
     """
     if not bound:
         return 0.0
-    programs, multiprocessors = max(1, math.prod(seen.grid)), _multiprocessors(seen.device)
+    programs, multiprocessors = max(1, math.prod(seen.grid)), _multiprocessors(seen.runner.device)
     at_once = programs / math.ceil(programs / multiprocessors)
-    return products(seen.ttir) / bound * at_once
+    return products(seen.runner.ttir) / bound * at_once
 
 
 def products(ttir: str) -> int:

@@ -22,7 +22,7 @@ from ..contest import CUDA, MULTISTAGE, ONE_STAGE, OWN, STOCK, TWILL, Contest, G
 from ..scheduled import ScheduledKernel
 from . import configurations
 from .configurations import Compiled, Configuration, Made
-from .records import Records, digest_of
+from .records import digest_of
 from .settings import Mode
 from .workers import Unanswered
 
@@ -93,10 +93,10 @@ _UnderWay = tuple[Future[_Answer], Callable[[Future[_Answer]], None]]
 
 
 class Specialised:
-    """A specialisation of a Triton function on a device. compiled: what a launch gives back to Triton's users, if anything."""
+    """A specialisation of a Triton function on a device."""
 
-    def __init__(self, activity: Activity, function: Function, ttir: str, compiled: Any, target: Any, device: int):
-        self.activity, self.function, self.compiled, self.device = activity, function, compiled, device
+    def __init__(self, activity: Activity, function: Function, ttir: str, target: Any, device: int):
+        self.activity, self.function, self.device = activity, function, device
         self.name = function.name
         self.reason = ""
         """Why Twill has no kernel for it."""
@@ -117,7 +117,8 @@ class Specialised:
         self.machine = ""
         """For which its kernels are made, once it has begun."""
         self._numbers: list[str] | None = None
-        self._bits: Callable[[dict[str, Any], tuple[int, ...]], tuple[int, ...]] | None = None
+        self.quick_class: Callable[[Sequence[int], Sequence[Any]], tuple[int, ...]] | None = None
+        """As `class_of`, of a grid and the last of all arguments in order, where numbers are `int`; known after a launch."""
         self._target = target
         self.digest = ""
         """Of all that its kernels depend on, once it has begun."""
@@ -370,7 +371,7 @@ class Specialised:
                 for one in parameters
                 if one["kind"] == "scalar" and not one["element"].startswith(("fp", "bf"))
             ]
-            self._bits = None
+            self.quick_class = None
             with self._changing:
                 self.kernels, self.reason = {**self.kernels, side: kernel}, ""
             self._awaited.discard(side)
@@ -482,13 +483,9 @@ class Specialised:
         if self._numbers is None:
             # There is no kernel of Twill's that says which they are.
             self._numbers = [name for name, value in bound.items() if type(value) is int]
-            self._bits = None
-        if self._bits is None:
-            self._bits = _bits_of(self._numbers)
-        try:
-            return self._bits(bound, grid)
-        except AttributeError:
-            return (*grid, *[int(bound[name]).bit_length() for name in self._numbers])
+        if self.quick_class is None:
+            self.quick_class = _quick_class(list(bound), self._numbers)
+        return (*grid, *[int(bound[name]).bit_length() for name in self._numbers])
 
     def contest_for(self, key: tuple[int, ...]) -> Contest | None:
         """The contest for a class of launches; None where nothing can be timed, and stock Triton has it."""
@@ -536,12 +533,12 @@ class Specialised:
             self.activity.end_trial(self.digest)
 
 
-def _bits_of(numbers: Sequence[str]) -> Callable[[dict[str, Any], tuple[int, ...]], tuple[int, ...]]:
-    """A function of a launch's arguments and grid: the grid, and the bits of these numbers. Each launch calls it."""
+def _quick_class(names: list[str], numbers: Sequence[str]) -> Callable[[Sequence[int], Sequence[Any]], tuple[int, ...]]:
+    """`Specialised.quick_class`. Each launch calls it."""
     known: dict[str, Any] = {}
-    bits = "".join(f", bound[{name!r}].bit_length()" for name in numbers)
-    exec(f"def bits(bound, grid): return (*grid,{bits[1:]})", known)
-    found: Callable[[dict[str, Any], tuple[int, ...]], tuple[int, ...]] = known["bits"]
+    bits = "".join(f", arguments[{names.index(name) - len(names)}].bit_length()" for name in numbers)
+    exec(f"def quick(grid, arguments): return (*grid{bits},)", known)
+    found: Callable[[Sequence[int], Sequence[Any]], tuple[int, ...]] = known["quick"]
     return found
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..contest import Side
@@ -144,6 +145,8 @@ class Call:
         self.comparing: Comparing | None = None
         """While configurations are compared."""
         self.compared: dict[Any, Compared] = {}
+        self.is_over = False
+        """Stock Triton's choice has it, and all others like it."""
         self._round: Round | None = None
         self._side: Side = AUTHOR
         self._choice: Any = None
@@ -171,8 +174,9 @@ class Call:
             try:
                 self._round = self.tuning.round_of(key, chosen, self.tuning.likeness(self._args, self._named))
                 self._side, self._choice = self._round.turn()
+                self.is_over = self._round.is_over
             except Exception:
-                self._round = None
+                self._round, self.is_over = None, True
         return self._choice
 
     def is_of(self, function: Any) -> bool:
@@ -180,12 +184,20 @@ class Call:
         return self.tuning.function is function
 
     def launch(
-        self, activity: Activity, found: Specialised, bound: dict[str, Any], grid: Any, by_stock: Callable[[], Any]
+        self,
+        activity: Activity,
+        found: Specialised,
+        bound: dict[str, Any],
+        grid: tuple[int, ...],
+        stream: int,
+        by_stock: partial[Any],
+        relaunch: turn.Relaunch,
     ) -> Any:
         """Launches what was chosen."""
         if self._round is None:
-            return turn.launch(activity, found, bound, grid, by_stock)
-        return self._round.launch(self._side, found, bound, grid, by_stock)
+            # A function of the same autotuner within a hook, before anything was chosen.
+            return turn.launch(activity, found, bound, grid, stream, by_stock, relaunch)
+        return self._round.launch(self._side, found, bound, grid, stream, by_stock, relaunch)
 
 
 def tuning_of(activity: Activity, tuner: Any) -> Tuning | None:

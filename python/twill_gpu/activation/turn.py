@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..contest import OWN, STOCK, Contest, Side
 from . import checking, rehearsal
@@ -13,7 +12,6 @@ from .settings import Mode
 from .specialisation import Specialised
 
 if TYPE_CHECKING:
-    from ..scheduled import ScheduledKernel
     from .activity import Activity
 
 
@@ -25,19 +23,24 @@ class Decides(Protocol):
     def launch(self, side: Side, launch: Callable[[], object]) -> object: ...
 
 
+Relaunch = Callable[["partial[Any]", dict[str, Any]], Any]
+"""A launch by stock Triton on other arguments."""
+
+
 def launch(
     activity: Activity,
     found: Specialised,
     bound: dict[str, Any],
-    grid: Any,
-    by_stock: Callable[[], Any],
+    grid: tuple[int, ...],
+    stream: int,
+    by_stock: partial[Any],
+    relaunch: Relaunch,
     decided: tuple[Side, Decides] | None = None,
-    on_values: Callable[[dict[str, Any]], Any] | None = None,
 ) -> Any:
-    """Launches by the side whose turn it is; what is returned is what stock Triton compiled.
+    """Launches by the side whose turn it is.
 
-    bound: arguments by name. decided: whose turn it is where the specialisation's own contests do not say it. on_values: as
-    `by_stock`, on other arguments; by default what stock Triton compiled is launched.
+    bound: arguments by name. by_stock: the launch by stock Triton. decided: whose turn it is where the specialisation's own
+    contests do not say it.
     """
     is_capturing = activity.is_capturing()
     found.launches += 1
@@ -47,34 +50,27 @@ def launch(
         found.wait_until_begun()
     if not (found.kernels or found.configurations):
         return by_stock()
-    runtime = activity.triton.knobs.runtime
-    enter, leave = runtime.launch_enter_hook, runtime.launch_exit_hook
-    if getattr(enter, "calls", enter) or getattr(leave, "calls", leave):
+    if is_hooked(activity):
         # Profilers are told of stock Triton's kernels, with the metadata of their authors.
         return by_stock()
-    if decided is None and type(grid) is tuple:
-        # Nearly all launches are of this kind: what is done for them is what Twill costs.
-        settled = found.contests.get(found.class_of(bound, grid))
-        winner = None if settled is None else settled.winner
-        if winner == STOCK or (settled is not None and winner is None and settled.incumbent == STOCK and settled.rests()):
+    if decided is None:
+        contest = found.contests.get(found.class_of(bound, grid))
+        if contest is not None and contest.winner is None and contest.rests():
             return by_stock()
-        kernel = None if winner is None else found.kernels.get(winner)
-        if kernel is not None and (not is_capturing or kernel.is_planned(bound, grid)):
-            return _by_winner(found, kernel, cast(Side, winner), bound, grid, by_stock, is_capturing)
+    if stream != activity.stream(found.device):
+        # What is tried is timed on the current one.
+        return by_stock()
     is_check = activity.settings.mode is Mode.CHECK
     contested: Decides | None = None
     side = STOCK
     try:
-        sizes: Any = grid(bound) if callable(grid) else grid
-        grid = tuple(map(operator.index, sizes))
         if decided is not None:
             side, contested = decided
         elif is_check:
             side = STOCK if is_capturing else checking.next_side(found)
         else:
-            by_stock_on = on_values or partial(_by_stock, activity, found, grid)
-            side, contested = _turn(activity, found, bound, grid, by_stock_on, is_capturing)
-        by_other = None if side == STOCK else _launcher(activity, found, side, bound, grid, is_capturing)
+            side, contested = _turn(activity, found, bound, grid, stream, partial(relaunch, by_stock), is_capturing)
+        by_other = None if side == STOCK else _launcher(activity, found, side, bound, grid, stream, is_capturing)
     except Exception as error:
         # Refused, or whatever: stock Triton says it if the arguments are wrong.
         found.refuse(f"{type(error).__name__}: {error}", side if side in OWN else None)
@@ -98,33 +94,14 @@ def launch(
     if is_capturing:
         found.captured[STOCK] -= 1
         found.captured[side] += 1
-    return found.compiled
+    return None
 
 
-def _by_winner(
-    found: Specialised,
-    kernel: ScheduledKernel,
-    side: Side,
-    bound: dict[str, Any],
-    grid: tuple[int, ...],
-    by_stock: Callable[[], Any],
-    is_capturing: bool,
-) -> Any:
-    """Launches by a kernel of Twill's that has won."""
-    try:
-        plan, varying = kernel.plan(bound, grid)
-        if plan.index != found.device:
-            # Stock Triton launches on the device in use, wherever memory is: that one's stream has the launch.
-            return by_stock()
-        plan.launch_here(varying)
-    except Exception as error:
-        # It was refused, or not launched.
-        found.refuse(f"{type(error).__name__}: {error}", side)
-        return by_stock()
-    if is_capturing:
-        found.captured[STOCK] -= 1
-        found.captured[side] += 1
-    return found.compiled
+def is_hooked(activity: Activity) -> bool:
+    """Whether anything is to be told of launches."""
+    runtime = activity.triton.knobs.runtime
+    enter, leave = runtime.launch_enter_hook, runtime.launch_exit_hook
+    return bool(getattr(enter, "calls", enter) or getattr(leave, "calls", leave))
 
 
 def _turn(
@@ -132,6 +109,7 @@ def _turn(
     found: Specialised,
     bound: dict[str, Any],
     grid: tuple[int, ...],
+    stream: int,
     by_stock_on: Callable[[dict[str, Any]], Any],
     is_capturing: bool,
 ) -> tuple[Side, Contest | None]:
@@ -152,20 +130,21 @@ def _turn(
     if activity.settings.settles_first:
 
         def launcher(side: Side, values: dict[str, Any]) -> Callable[[dict[str, Any]], Any] | None:
-            return by_stock_on if side == STOCK else _launcher(activity, found, side, values, grid, False)
+            return by_stock_on if side == STOCK else _launcher(activity, found, side, values, grid, stream, False)
 
         contested = rehearsal.settled(activity, found, key, bound, launcher)
         return (contested.winner or STOCK, contested) if contested is not None else (STOCK, None)
     return contested.turn(), contested
 
 
-def _by_stock(activity: Activity, found: Specialised, grid: tuple[int, ...], values: dict[str, Any]) -> Any:
-    """Launches what stock Triton compiled."""
-    return activity.launch_stock(found.compiled, grid, values, found.device)
-
-
 def _launcher(
-    activity: Activity, found: Specialised, side: Side, bound: dict[str, Any], grid: tuple[int, ...], is_capturing: bool
+    activity: Activity,
+    found: Specialised,
+    side: Side,
+    bound: dict[str, Any],
+    grid: tuple[int, ...],
+    stream: int,
+    is_capturing: bool,
 ) -> Callable[[dict[str, Any]], Any] | None:
     """What launches a challenger on arguments; None where it cannot be launched now. Raises what Twill's kernel refuses."""
     if side not in OWN:
@@ -173,7 +152,7 @@ def _launcher(
         if made is None or (is_capturing and made.kernel is None):
             return None
         other = found.configuration(side)
-        return None if other is None else lambda values: activity.launch_stock(other, grid, values, found.device)
+        return None if other is None else lambda values: activity.launch_stock(other, grid, values, stream)
     kernel = found.kernels.get(side)
     if kernel is None or (is_capturing and not kernel.is_planned(bound, grid)):
         return None
@@ -181,4 +160,4 @@ def _launcher(
     if plan.index != found.device:
         # Stock Triton launches on the device in use, wherever memory is: that one's stream has the launch.
         return None
-    return lambda values: plan.launch(varying) if values is bound else kernel.launch(values, grid)
+    return lambda values: plan.launch_on(stream, varying) if values is bound else kernel.launch(values, grid)

@@ -300,6 +300,19 @@ class Kernel:
         """Whether a launch on values like these has nothing left to make or load."""
         return self._form(values, grid)[0] in self._plans
 
+    def made_plan(self, names):
+        """A function of three numbers of programs and values, the last of which are those of these names in their order.
+
+        It gives the plan, if there is one with nothing left to check, and what it leaves open.
+        """
+        form, plans = self._readers.form_of(lambda name: str(names.index(name) - len(names))), self._plans
+
+        def made(programs, values):
+            key, varying = form(programs, values)
+            return (None if None in varying else plans.get(key)), varying
+
+        return made
+
     def magnitudes(self, varying):
         """Bits of the whole numbers among what a plan leaves open: launches that differ in no more are alike in work."""
         first = len(self._readers.memory)
@@ -550,33 +563,36 @@ class Readers:
                 self.counts.append((name, least, most, 15 if parameter.get("divisible_by_16") else 0))
         self.varying = [name for name, *_ in (*self.memory, *self.counts, *self.reals)]
         """What varies between launches by one plan."""
-        self.form = self._form()
+        self.form = self.form_of(repr)
         """Of programs and values: what a plan depends on, and what it leaves open. Each launch calls it."""
 
-    def _form(self):
-        """A function of as many lines as there are parameters, as loops over them would take twice its time."""
+    def form_of(self, at):
+        """A function of as many lines as there are parameters, as loops over them would take twice its time.
+
+        at: what finds a parameter of a name among the values.
+        """
         known = {"whole": whole, "pointed": pointed, "tiled": tiled}
         lines, form, varying = ["def form(programs, values):"], ["programs"], []
         for i, name in enumerate(self.sizes):
-            lines += [f"    s{i} = values[{name!r}]", f"    if s{i}.__class__ is not int: s{i} = whole(s{i})"]
+            lines += [f"    s{i} = values[{at(name)}]", f"    if s{i}.__class__ is not int: s{i} = whole(s{i})"]
             form.append(f"s{i}")
         for i, (name, place, before) in enumerate(self.memory):
             if place is pointed:
                 lines += [
-                    f"    p{i} = values[{name!r}]",
+                    f"    p{i} = values[{at(name)}]",
                     f"    try: a{i} = p{i}.data_ptr(); l{i} = (a{i} & 15, p{i}.dtype, p{i}.get_device())",
                     f"    except AttributeError: a{i}, l{i} = pointed(p{i})",
                 ]
             else:
-                lines.append(f"    a{i}, l{i} = tiled(values[{name!r}])")
+                lines.append(f"    a{i}, l{i} = tiled(values[{at(name)}])")
             form.append(f"((l{i}, a{i} > {before}) if a{i} is not None else l{i})" if before else f"l{i}")
             varying.append(f"a{i}")
         for i, (name, least, most, below) in enumerate(self.counts):
-            lines.append(f"    c{i} = values[{name!r}]")
+            lines.append(f"    c{i} = values[{at(name)}]")
             is_even = f" and not c{i} & {below}" if below else ""
             varying.append(f"c{i} if c{i}.__class__ is int and {least} <= c{i} <= {most}{is_even} else None")
         for i, (name, least, most) in enumerate(self.reals):
-            lines.append(f"    r{i} = values[{name!r}]")
+            lines.append(f"    r{i} = values[{at(name)}]")
             fits = "" if least is None else f" and {least!r} <= r{i} <= {most!r}"
             varying.append(f"r{i} if r{i}.__class__ is float{fits} else None")
         lines.append(f"    return ({', '.join(form)},), [{', '.join(varying)}]")

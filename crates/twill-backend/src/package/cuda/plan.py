@@ -142,17 +142,20 @@ class Plan:
     def launch(self, varying):
         """Launches with these varying values, on the current stream of the device."""
         if self.cuda.current_device() == self.index:
-            self.launch_here(varying)
+            self.launch_on(self._stream(), varying)
         else:
             with self.cuda.device(self.index):
-                self.launch_here(varying)
+                self.launch_on(self._stream(), varying)
 
-    def launch_here(self, varying):
-        """As `launch`, where the device is the current one."""
+    def _stream(self):
+        """The current stream of the device."""
+        return self.cuda.current_stream(self.index).cuda_stream if raw_stream is None else raw_stream(self.index)
+
+    def launch_on(self, stream, varying):
+        """As `launch`, where the device is the current one, on a stream of it."""
         if self.function is None:
             return
         ensure_context(self.index)
-        stream = self.cuda.current_stream(self.index).cuda_stream if raw_stream is None else raw_stream(self.index)
         # The places are the plan's own: one launch at a time may fill them.
         with self.lock:
             for which, value in self.values:

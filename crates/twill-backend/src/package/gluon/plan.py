@@ -88,17 +88,23 @@ class Plan:
     def launch(self, varying):
         """Launches with these varying values, on the current stream of the device."""
         if self.cuda.current_device() == self.index:
-            self.launch_here(varying)
+            self._launch(varying)
         else:
             with self.cuda.device(self.index):
-                self.launch_here(varying)
+                self._launch(varying)
 
-    def launch_here(self, varying):
-        """As `launch`, where the device is the current one."""
+    def _launch(self, varying):
         if self.direct is None or is_hooked(knobs.runtime):
             self.runner(*self._arguments(varying))
         else:
             self.direct(driver.active.get_current_stream(self.index), varying)
+
+    def launch_on(self, stream, varying):
+        """As `launch`, where the device is the current one, on a stream of it."""
+        if self.direct is None or is_hooked(knobs.runtime):
+            self.runner(*self._arguments(varying), stream=stream)
+        else:
+            self.direct(stream, varying)
 
     def _arguments(self, varying):
         """Those of the Gluon function, as Triton takes them."""
@@ -167,5 +173,5 @@ def is_hooked(runtime):
     return bool(getattr(enter, "calls", enter) or getattr(leave, "calls", leave))
 
 
-def nothing(*_):
+def nothing(*_, stream=None):
     """The launch of no program."""
