@@ -180,7 +180,8 @@ def count_others():
     turn = sys.modules.get("twill_gpu.activation.turn")
     if turn is None or getattr(turn, "counted", False):
         return
-    launcher, by_winner, turn.counted = turn._launcher, turn._by_winner, True
+    runner = sys.modules["twill_gpu.activation.launches"].Runner
+    launcher, is_settled, turn.counted = turn._launcher, runner._is_settled, True
 
     def counting(activity, found, side, *more):
         launch = launcher(activity, found, side, *more)
@@ -192,13 +193,16 @@ def count_others():
 
         return None if launch is None else counted
 
-    def counting_winner(found, kernel, side, bound, grid, by_stock, is_capturing):
-        left = []
-        result = by_winner(found, kernel, side, bound, grid, lambda: (left.append(side), by_stock())[1], is_capturing)
-        _others.extend([] if left else [str(side)])
-        return result
+    def counting_settled(self, found, grid, stream, rest):
+        # Another thread may bring a kernel meanwhile.
+        quick = found.quick_class
+        contest = quick and found.contests.get(quick(grid, rest))
+        side = contest and contest.winner
+        done = is_settled(self, found, grid, stream, rest)
+        _others.extend([str(side)] if done and side not in (None, "stock") else [])
+        return done
 
-    turn._launcher, turn._by_winner = counting, counting_winner
+    turn._launcher, runner._is_settled = counting, counting_settled
 
 
 def said_by_twill():
