@@ -19,7 +19,7 @@ import twill_gpu
 from test_jit import TILES, gemm_arguments
 from torch_clock import Clock
 from twill_gpu import activation
-from twill_gpu.activation import specialisation, workers
+from twill_gpu.activation import forms, specialisation, workers
 from twill_gpu.activation.records import Records, digest_of
 from twill_gpu.activation.settings import Mode, Settings
 from twill_gpu.activation.sources import may_multiply
@@ -73,7 +73,7 @@ def gpu(fake_gpu, monkeypatch, tmp_path, tmp_path_factory, request):
     # Compiled in the background too: tests of that have them.
     monkeypatch.setattr(activation, "install", functools.partial(activation.install, configurations=False))
     # What NVRTC compiles takes its time.
-    monkeypatch.setattr(specialisation, "has_nvrtc", lambda: False)
+    monkeypatch.setattr(forms, "has_nvrtc", lambda: False)
     # Launches on copies are tested on their own.
     with_settings = activation.install_with
     monkeypatch.setattr(activation, "install_with", lambda one: with_settings(dataclasses.replace(one, alternates=True)))
@@ -143,7 +143,7 @@ class TestTiers:
 
     def test_both_of_twills_kernels_take_part_and_one_that_refuses_leaves_the_other(self, gpu, tensor, monkeypatch):
         # As good as any for that, and made sooner.
-        monkeypatch.setitem(specialisation.OPTIONS, TWILL, {"schedule": "in-order"})
+        monkeypatch.setitem(forms.OPTIONS, TWILL, {"schedule": "in-order"})
         activation.install("wait")
         kernel = triton.jit(gemm_pointers.gemm_pointers.fn)
         matrices = [tensor(shape, address=(k + 1) << 20) for k, shape in enumerate([[512, 256], [256, 384], [512, 384]])]
@@ -162,7 +162,7 @@ class TestTiers:
         assert found.challengers == () and activation.status()[0].reason == "nothing"
 
     def test_of_one_stage_there_is_a_kernel_that_loads_ahead_and_one_that_does_not(self, gpu, tensor, monkeypatch):
-        monkeypatch.setitem(specialisation.OPTIONS, TWILL, {"schedule": "in-order"})
+        monkeypatch.setitem(forms.OPTIONS, TWILL, {"schedule": "in-order"})
         activation.install("wait")
         kernel = triton.jit(gemm_pointers.gemm_pointers.fn)
         matrices = [tensor(shape, address=(k + 1) << 20) for k, shape in enumerate([[512, 256], [256, 384], [512, 384]])]

@@ -1,8 +1,9 @@
 """Twill under kernels that nobody changed: `install()`, or `TWILL=1` in the environment.
 
 Each launch of a compiled kernel ends in a `launches.Runner`: those of `triton.jit` functions, under `triton.autotune` and
-`triton.heuristics` too, and those of torch.compile's kernels. A first launch is stock Triton's; background processes make a kernel of its TTIR; when there is one, launches alternate
-between both sides until it is settled which is faster. Nothing is launched twice, and nobody waits.
+`triton.heuristics` too, and those of torch.compile's kernels. A first launch is stock Triton's; background processes make kernels
+of its TTIR; when there are some, launches alternate until it is settled who is the fastest. Nothing is launched twice, and nobody
+waits.
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import configurations
 from .configurations import Compiled
+from .function import Function, nothing_for_twill
 from .importing import AfterImport
 from .launches import Kernel, Runner
-from .specialisation import Function, nothing_for_twill
 
 if TYPE_CHECKING:
     from .activity import Activity

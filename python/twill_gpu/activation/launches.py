@@ -15,8 +15,9 @@ from ..contest import STOCK
 from ..jit_kernel import OWN, STOCK_ONLY
 from . import configurations, turn
 from .configurations import Compiled
+from .function import Function, function_of, nothing_for_twill
 from .rounds import Seen
-from .specialisation import Function, Specialised, function_of, nothing_for_twill
+from .specialisation import Specialised
 
 if TYPE_CHECKING:
     from .activity import Activity

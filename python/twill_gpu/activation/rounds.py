@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import backend
 from ..contest import OWN, STOCK, Contest, Side
 from . import turn
+from .kept import Kept
 from .records import digest_of
 from .settings import Mode
-from .specialisation import SHARE, WAIT_SECONDS, Kept, Specialised, Status
+from .specialisation import SHARE, WAIT_SECONDS, Specialised, Status
 from .turn import Relaunch
 
 if TYPE_CHECKING:

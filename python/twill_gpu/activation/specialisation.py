@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import importlib.metadata
 import json
 import re
 import shutil
@@ -11,17 +9,19 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, TimeoutError
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import backend
+from ..contest import MULTISTAGE, ONE_STAGE, OWN, STOCK, TWILL, Contest, Gpu, Side
 from ..errors import TwillError
-from ..contest import CUDA, MULTISTAGE, ONE_STAGE, OWN, STOCK, TWILL, Contest, Gpu, Side
 from ..scheduled import ScheduledKernel
 from . import configurations
 from .configurations import Compiled, Configuration, Made
+from .forms import options_of
+from .function import Function, nothing_for_twill
+from .kept import Kept
 from .records import digest_of
 from .settings import Mode
 from .workers import Unanswered
@@ -29,11 +29,7 @@ from .workers import Unanswered
 if TYPE_CHECKING:
     from .activity import Activity
 
-_MMA = re.compile(r"\btt\.dot(_scaled)?\b")
-_LOOP = re.compile(r"\bscf\.(for|while)\b")
 _LOAD = re.compile(r"\btt\.load\b")
-OPTIONS: dict[Side, dict[str, object]] = {MULTISTAGE: {"schedule": "multistage"}, TWILL: {}, CUDA: {"emit": "cuda"}}
-"""What Twill's kernels of a specialisation are made by, the one first that is made sooner."""
 SHARE = 0.01
 """The part of a kernel's time so far that trials in the background may cost."""
 REMEMBERED = 256
@@ -62,29 +58,6 @@ class Status(Enum):
     def is_taken(self) -> bool:
         """Whether there is something to try, or will be."""
         return self is not Status.STOCK
-
-
-def nothing_for_twill(ttir: str) -> str | None:
-    """Why Twill does not look at a kernel: it has no MMA, or no loop."""
-    if not _MMA.search(ttir):
-        return "it has no MMA"
-    return None if _LOOP.search(ttir) else "it has no loop"
-
-
-@dataclass(frozen=True)
-class Function:
-    """What is known of a Triton function."""
-
-    name: str
-    arg_names: Sequence[str]
-    place: str
-    """Where its source is."""
-
-
-def function_of(function: Any) -> Function:
-    """What is known of a `JITFunction`."""
-    code = function.fn.__code__
-    return Function(function.__name__, function.arg_names, f"{code.co_filename}:{code.co_firstlineno}")
 
 
 _Answer = dict[str, Any]
@@ -235,7 +208,7 @@ class Specialised:
                 return
             # All are under way before one is waited for.
             self._stock = _known(stock)
-            self._options = _options_of(self._own)
+            self._options = options_of(self._own)
             under_way = [self._begin(side) for side in self._options]
             if self.activity.settings.configurations:
                 under_way.append(self._configure(passed))
@@ -549,62 +522,3 @@ def _known(stock: Callable[[], Compiled]) -> Compiled | None:
         return found if found.own else None
     except Exception:
         return None
-
-
-def _options_of(own: Configuration | None) -> dict[Side, dict[str, object]]:
-    """What Twill's kernels are made by, with the warps and stages that a kernel's author chose, where it may have them.
-
-    One stage may have been chosen for its own sake, or for an older GPU: then there is a kernel whose loops load ahead, too.
-    """
-    options = OPTIONS if has_nvrtc() else {side: one for side, one in OPTIONS.items() if side != CUDA}
-    if own is None:
-        return options
-    warps = {"num_warps": own.num_warps} if own.num_warps in (1, 2, 4, 8) else {}
-    stages = {"num_stages": own.num_stages} if 0 < own.num_stages <= 8 else {}
-    multistage = {**OPTIONS[MULTISTAGE], **warps}
-    if own.num_stages == 1:
-        others = {side: one for side, one in options.items() if side != MULTISTAGE}
-        return {MULTISTAGE: multistage, ONE_STAGE: {**multistage, **stages}, **others}
-    return {**options, MULTISTAGE: {**multistage, **stages}}
-
-
-@functools.cache
-def has_nvrtc() -> bool:
-    """Whether there is what kernels in CUDA are compiled and launched by: torch brings it."""
-    try:
-        return all(importlib.metadata.version(one) for one in ("cuda-bindings", "nvidia-cuda-nvrtc", "nvidia-cuda-runtime"))
-    except importlib.metadata.PackageNotFoundError:
-        return False
-
-
-class Kept(Contest):
-    """A contest with stock Triton as the incumbent, that says when it is settled."""
-
-    def __init__(
-        self,
-        gpu: Gpu,
-        sides: Sequence[Side],
-        share: float | None,
-        settled: Callable[[Contest], None],
-        has_run: Callable[[], None],
-    ):
-        """has_run: called once all sides were launched and have ended."""
-        super().__init__(gpu, sides, share)
-        self._told, self._has_run, self._is_new = settled, has_run, True
-
-    def _settle(self) -> None:
-        super()._settle()
-        self._told(self)
-
-    def _collect(self) -> None:
-        super()._collect()
-        if self._is_new and self.has_run:
-            self._is_new = False
-            if self.winner is None:
-                self._has_run()
-
-    def forfeit(self, side: Side) -> None:
-        was = self.winner
-        super().forfeit(side)
-        if self.winner is not None and self.winner != was:
-            self._told(self)
