@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..contest import STOCK
+from ..contest import STOCK, Side
 from ..jit_kernel import OWN, STOCK_ONLY
 from . import configurations, turn
 from .configurations import Compiled
@@ -56,8 +56,8 @@ class Runner:
         self._activity, self._kernel, self._thread = activity, kernel, activity.thread
         self._names, self._first, self._count = kernel.names, kernel.first, kernel.first + len(kernel.names)
         self._found: Specialised | None = None
-        self._planned: tuple[Any, Callable[..., Any]] = None, _nothing
-        """The kernel that was launched last, and what finds its plans."""
+        self._plans: dict[Side, tuple[Any, Callable[..., Any]]] = {}
+        """What finds plans of Twill's kernels, and of which kernel."""
         self._checks_device = not activity.has_one_device()
         """What was loaded on one device may be launched on another one: by `compiled[grid](…)`."""
 
@@ -108,12 +108,13 @@ class Runner:
             self.original(*grid, stream, *rest)
             return True
         kernel = None if side is None else found.kernels.get(side)
-        if kernel is None or turn.is_hooked(activity):
+        if side is None or kernel is None or turn.is_hooked(activity):
             return False
-        if kernel is not self._planned[0]:
-            self._planned = kernel, kernel.made_plan(self._names)
         try:
-            plan, varying = self._planned[1](grid, rest)
+            of, made_plan = self._plans.get(side, _NONE)
+            if of is not kernel:
+                of, made_plan = self._plans[side] = kernel, kernel.made_plan(self._names)
+            plan, varying = made_plan(grid, rest)
             if plan is None or plan.index != found.device:
                 return False
             plan.launch_on(stream, varying)
@@ -170,6 +171,10 @@ class Runner:
 
 def _nothing(*_: Any) -> tuple[None, None]:
     return None, None
+
+
+_NONE = None, _nothing
+"""Of a side that has launched nothing."""
 
 
 class Launcher:
