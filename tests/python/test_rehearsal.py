@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import time
+from types import SimpleNamespace
 
 import gemm_pointers
 import pytest
@@ -11,7 +13,9 @@ from test_activation import gpu  # noqa: F401
 from twill_gpu import activation
 from twill_gpu.activation import rehearsal
 from twill_gpu.activation.copies import Copies
+from twill_gpu.activation.function import Function
 from twill_gpu.activation.records import Records
+from twill_gpu.activation.specialisation import Specialised
 
 COPIES = 1 << 44
 """Copies stand from here on."""
@@ -68,6 +72,8 @@ def waiting(gpu, monkeypatch, tmp_path):  # noqa: F811
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
     torch = sys.modules["torch"]
     torch.cuda.synchronize = gpu.clock.synchronize
+    stream = SimpleNamespace(cuda_stream=7, query=lambda: False, synchronize=gpu.clock.synchronize)
+    torch.cuda.current_stream = lambda index=None: stream
     torch.cuda.OutOfMemoryError = MemoryError
     Storage.made = []
     # As users have it.
@@ -174,26 +180,50 @@ def test_nothing_is_tried_in_a_capture(waiting):
 
 
 HOLDS = """
-import sys, time
-from pathlib import Path
+import sys
+from twill_gpu.activation.function import Function
 from twill_gpu.activation.records import Records
-with Records().alone(5.0):
+from twill_gpu.activation.specialisation import Specialised
+with Records().alone(sys.argv[1], 5.0):
     print("held", flush=True)
     sys.stdin.readline()
 """
 
 
-def test_one_process_settles_at_a_time(waiting, monkeypatch):
-    call(triton.jit(gemm_pointers.gemm_pointers.fn))
+def test_one_process_settles_a_contest_at_a_time(waiting, monkeypatch):
+    keys = []
+    monkeypatch.setattr(Records, "alone", lambda self, key, seconds: (keys.append(key), really(self, key, seconds))[1])
     activation.install("wait")
-    holder = subprocess.Popen([sys.executable, "-c", HOLDS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    call(triton.jit(gemm_pointers.gemm_pointers.fn))
+    activation.uninstall()
+    for record in Records().folder.iterdir():
+        record.unlink()
+    holder = subprocess.Popen([sys.executable, "-c", HOLDS, *keys], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert holder.stdout.readline() == "held\n"
     monkeypatch.setattr(rehearsal, "LOCK_SECONDS", 0.1)
+    activation.install("wait")
     kernel = triton.jit(gemm_pointers.gemm_pointers.fn)
-    call(kernel)
-    assert sides(waiting.launched)[-1] == "stock", "the other one may find something else"
-    holder.communicate("\n")
+    # Another contest does not wait.
     call(kernel, m=2048)
+    assert sides(waiting.real())[-1] == "twill"
+    begun = time.monotonic()
+    call(kernel, 20)
+    assert set(sides(waiting.launched)[-20:]) == {"stock"}, "the other one may find something else"
+    assert time.monotonic() - begun < 1, "it is waited for once"
+    holder.communicate("\n")
+    assert not [one for one in Records().folder.iterdir() if one.name.startswith(".alone")]
+
+
+really = Records.alone
+
+
+def test_what_another_process_has_settled_waits_for_nobody(waiting, monkeypatch):
+    activation.install("wait")
+    call(triton.jit(gemm_pointers.gemm_pointers.fn))
+    activation.uninstall()
+    monkeypatch.setattr(Records, "alone", None)
+    activation.install("wait")
+    call(triton.jit(gemm_pointers.gemm_pointers.fn))
     assert sides(waiting.real())[-1] == "twill"
 
 
@@ -207,3 +237,24 @@ def test_copies_share_memory_as_the_tensors_do():
     copies.restore()
     assert (copies.values["x"].storage.held, whole.held) == (7, 7)
 
+
+
+def test_memory_within_tuples_is_not_copied_and_not_written():
+    with pytest.raises(ValueError, match="x is no tensor of torch"):
+        Copies({"x": (Stored([4]), 1)})
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("%a = tt.int_to_ptr %b", "addresses from memory"),
+        ("%a = tt.load %p : tensor<4x!tt.ptr<!tt.ptr<f16>>>", "addresses from memory"),
+        ("tt.atomic_poll %p", "may wait"),
+        ("scf.while {\n tt.atomic_cas %p", "may wait"),
+        ("scf.while {\n %a = tt.load %p", None),
+        ("tt.atomic_rmw %p", None),
+    ],
+)
+def test_kernels_that_cannot_be_launched_on_copies(text, why):
+    found = Specialised(None, Function("kernel", [], ""), text, None, 0)
+    assert found.why_not_on_copies is None if why is None else why in found.why_not_on_copies

@@ -123,6 +123,32 @@ def test_no_better_bound_is_no_try(timed, tensor, monkeypatch):
     assert {tile for tile, _ in timed.chosen[2:]} == {SMALL}
 
 
+def test_who_chooses_anew_is_obeyed(timed, tensor):
+    activation.install("wait")
+    tuned = Tuned(timed, tensor)
+    tuned(60)
+    assert timed.chosen[-1] == (LARGE, True)
+    (key,) = tuned.kernel.cache
+    small, large = tuned.kernel.configs
+    timed.times[LARGE, True] = 9.0
+    tuned.kernel.cache[key] = large
+    tuned(1)
+    assert timed.chosen[-1][0] == LARGE, "it was chosen"
+    tuned.kernel.cache[key] = small
+    tuned(1)
+    assert timed.chosen[-1][0] == LARGE, "that is settled"
+
+
+def test_profilers_are_told_of_the_choice(timed, tensor, monkeypatch):
+    activation.install("wait")
+    tuned = Tuned(timed, tensor)
+    tuned(60)
+    assert timed.chosen[-1] == (LARGE, True)
+    monkeypatch.setattr(triton.knobs.runtime, "launch_enter_hook", lambda *_: None)
+    tuned(1)
+    assert timed.chosen[-1] == (SMALL, False)
+
+
 def key_of(tuned):
     (key, likeness) = next(iter(tuned.kernel.cache.tuning._rounds))
     return key, tuned.kernel.configs[0], likeness

@@ -58,6 +58,8 @@ class Activity:
         """Specialisations that were found after those."""
         self.loading = threading.RLock()
         """Held while a kernel is loaded. Nobody forks or ends the process in the middle of that."""
+        self.listing = threading.Lock()
+        """Held while a specialisation is found."""
         self.has_ended = False
         self.thread = _Thread()
         self.token = object()
@@ -187,7 +189,7 @@ class Activity:
 
     def _in_child(self) -> None:
         """Has no part in the parent's background processes. Threads that held a lock are not here."""
-        self.loading, self._lock, self._trials = threading.RLock(), threading.Lock(), set()
+        self.loading, self._lock, self.listing, self._trials = threading.RLock(), threading.Lock(), threading.Lock(), set()
         self.workers.let_go()
         for one in self.found:
             one.keep_settled()

@@ -34,13 +34,16 @@ def launch(
 
     found.compared[side] += 1
     who = "" if side == TWILL else f"{side}: "
-    if found.reads_addresses:
-        found.checked.append(f"{who}not checked: it reads addresses from memory, which cannot be copied")
+    if (why := found.why_not_on_copies) is not None:
+        found.checked.append(f"{who}not checked: {why}")
         return by_stock()
     try:
         values = Copies(bound, found.read_only).values
     except torch.cuda.OutOfMemoryError:
         found.checked.append(f"{who}not checked: there is no memory for copies")
+        return by_stock()
+    except ValueError as error:
+        found.checked.append(f"{who}not checked: {error}")
         return by_stock()
     try:
         on(values)

@@ -26,6 +26,8 @@ NEEDED = (".json", ".cubin")
 """What a launch needs of all that Triton's cache has of a kernel."""
 
 
+LOADED: list[Any] = []
+"""What was loaded stays so, as CUDA graphs may have it: Triton unloads what nobody has, from 3.8 on."""
 _LOOP = re.compile(r"\bscf\.(for|while)\b")
 _LOAD = re.compile(r"\btt\.(load|descriptor_load|descriptor_gather)\b")
 _STORE = re.compile(r"\btt\.(store|atomic_\w+|descriptor_store|descriptor_reduce|descriptor_scatter)\b")
@@ -172,6 +174,7 @@ class Made:
         kernel: Any = CompiledKernel(source, files, self._made["hash"])
         # That loads it.
         kernel.run  # noqa: B018
+        LOADED.append(kernel)
         self.kernel = kernel
         return getattr(kernel, "n_spills", None) or 0
 

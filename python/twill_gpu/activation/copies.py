@@ -17,7 +17,7 @@ class Copies:
         """
         tensors = {name: tensor for name, value in bound.items() if (tensor := tensor_of(value)) is not None}
         for name, value in bound.items():
-            if name not in tensors and name not in read_only and hasattr(value, "data_ptr"):
+            if name not in tensors and name not in read_only and _has_memory(value):
                 raise ValueError(f"{name} is no tensor of torch: its memory cannot be copied")
         self._pairs: dict[int, tuple[Any, Any]] = {}
         """Memory and its copy, by its address."""
@@ -45,6 +45,11 @@ class Copies:
         described = copy.copy(value)
         described.base = twin
         return described
+
+
+def _has_memory(value: Any) -> bool:
+    """Whether a value is memory, or a tuple with some in it."""
+    return any(map(_has_memory, value)) if isinstance(value, tuple) else hasattr(value, "data_ptr")
 
 
 def tensor_of(value: Any) -> Any:

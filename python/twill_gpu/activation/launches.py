@@ -95,8 +95,8 @@ class Runner:
         quick_class, activity = found.quick_class, self._activity
         try:
             contest = found.contests.get(quick_class(grid, rest)) if quick_class is not None else None
-        except AttributeError:
-            # A number that is no `int`.
+        except Exception:
+            # A number that is no `int`, say.
             return False
         if contest is None:
             return False
@@ -126,6 +126,12 @@ class Runner:
             found.captured[contest.winner or STOCK] += 1
         return True
 
+    def __getattr__(self, name: str) -> Any:
+        # Whoever asks a launcher what it is.
+        if name == "original":
+            raise AttributeError(name)
+        return getattr(self.original, name)
+
     def relaunch(self, by_stock: partial[Any], values: dict[str, Any]) -> Any:
         """A launch by stock Triton's kernel, on other arguments."""
         before = by_stock.args[: 4 + self._first]
@@ -148,11 +154,12 @@ class Runner:
         return found
 
     def _specialised(self) -> Specialised:
-        if self._found is None:
-            kernel = self._kernel
-            self._found = Specialised(self._activity, kernel.function, kernel.ttir, kernel.target, kernel.device)
-            self._activity.add(self._found)
-        return self._found
+        with self._activity.listing:
+            if self._found is None:
+                kernel = self._kernel
+                self._found = Specialised(self._activity, kernel.function, kernel.ttir, kernel.target, kernel.device)
+                self._activity.add(self._found)
+            return self._found
 
     def _begin(self, by_stock: Callable[[], Any] | None) -> Specialised:
         """The first launch is stock Triton's, unless it is settled first who has it."""

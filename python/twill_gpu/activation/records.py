@@ -24,8 +24,8 @@ LIMIT = 16384
 """Records of a folder, each of some hundred bytes: the oldest quarter of more goes. What is gone is found out again."""
 EVERY = 256
 """How many records a process writes between two looks at how many there are."""
-LOCK = ".alone"
-"""The file that a process has to itself within `Records.alone`."""
+LOCK = ".alone-"
+"""How the names of files begin that a process has to itself within `Records.alone`."""
 HALF_WRITTEN_SECONDS = 3600
 """After so long a file without a name was left by a process that was killed."""
 
@@ -83,22 +83,20 @@ class Records:
             pass
 
     @contextmanager
-    def alone(self, seconds: float) -> Iterator[None]:
-        """Waits until no other process is within this, of those with the same folder. Raises `TimeoutError`.
+    def alone(self, key: str, seconds: float) -> Iterator[None]:
+        """Waits until no other process with the same folder is within this for a record. Raises `TimeoutError`.
 
         Where nothing can be kept, nobody waits.
         """
         folder = self._safe(make=True)
-        file = None
         try:
             import fcntl
 
-            if folder is not None:
-                file = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            if folder is None:
+                raise OSError("nothing is kept")
+            place = folder / f"{LOCK}{key}"
+            file = os.open(place, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         except (ImportError, OSError):
-            yield
-            return
-        if file is None:
             yield
             return
         try:
@@ -111,8 +109,13 @@ class Records:
                     if time.monotonic() > end:
                         raise TimeoutError(f"another process is at it for more than {seconds:.0f} s") from None
                     time.sleep(0.01)
-            os.utime(file)
-            yield
+            try:
+                yield
+            finally:
+                # Who waits for it reads the record first, as whoever comes after that.
+                place.unlink(missing_ok=True)
+                # A child that was forked meanwhile has the file open, too.
+                fcntl.flock(file, fcntl.LOCK_UN)
         finally:
             os.close(file)
 

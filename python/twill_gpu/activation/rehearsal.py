@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..contest import Contest, Side
+from ..contest import STOCK, Contest, Side
 from .copies import Copies
 
 if TYPE_CHECKING:
@@ -26,31 +26,45 @@ Launcher = Callable[[Side, dict[str, Any]], "Callable[[dict[str, Any]], Any] | N
 """What launches a side on arguments; None where it cannot be launched now."""
 
 
-def settled(activity: Activity, found: Specialised, key: tuple[int, ...], bound: dict[str, Any], launcher: Launcher) -> Contest | None:
+def settled(activity: Activity, found: Specialised, key: tuple[int, ...], bound: dict[str, Any], launcher: Launcher) -> Contest:
     """The contest of a class of launches, with a winner: stock Triton, in this process, where nothing can be tried."""
+    import torch
+
+    gpu = activity.gpu
+    assert gpu is not None, "there is a contest"
     try:
-        with activity.records.alone(LOCK_SECONDS):
-            # Another process may have settled it.
-            found.contests.pop(key, None)
-            contest = found.contest_for(key)
-            if contest is not None and contest.winner is None:
+        contest = _recalled(found, key)
+        if contest.winner is not None:
+            return contest
+        # What other processes have to do with is behind this one before they may wait for it.
+        torch.cuda.synchronize()
+        with activity.records.alone(found.record_of(key), LOCK_SECONDS):
+            contest = _recalled(found, key)
+            if contest.winner is None:
                 _settle(found, contest, bound, launcher)
             return contest
     except Exception as error:
-        contest = found.contests.get(key)
-        if contest is not None and contest.winner is None:
-            contest.leave()
+        contest = found.contests[key] = Contest.settled(gpu, STOCK, {})
         activity.end_trial(found.digest)
         activity.note(found, f"nothing is tried: {type(error).__name__}: {' '.join(str(error).split())[:200]}")
         return contest
+
+
+def _recalled(found: Specialised, key: tuple[int, ...]) -> Contest:
+    """The contest as records have it: another process may have settled it."""
+    found.contests.pop(key, None)
+    contest = found.contest_for(key)
+    assert contest is not None, "there is a GPU"
+    return contest
 
 
 def _settle(found: Specialised, contest: Contest, bound: dict[str, Any], launcher: Launcher) -> None:
     """Launches on copies until there is a winner. Raises what stands in the way."""
     import torch
 
-    if found.reads_addresses:
-        raise ValueError("it reads addresses from memory, which cannot be copied")
+    why = found.why_not_on_copies
+    if why is not None:
+        raise ValueError(why)
     copies = Copies(bound, found.read_only)
     for _ in range(LAUNCHES * len(contest.sides)):
         side = contest.turn()
@@ -70,5 +84,5 @@ def _settle(found: Specialised, contest: Contest, bound: dict[str, Any], launche
             raise ValueError("a kernel cannot be launched on this device")
         else:
             contest.forfeit(side)
-        torch.cuda.synchronize()
+        torch.cuda.current_stream().synchronize()
     raise ValueError("launches on copies took no time that can be told")

@@ -24,7 +24,7 @@ from .turn import Relaunch
 
 if TYPE_CHECKING:
     from .launches import Runner
-    from .tuning import Tuning
+    from .tuning import Call, Tuning
 
 AUTHOR = Side("the configuration of triton.autotune")
 """What stock Triton's comparison chose, launched by whoever is the fastest for it."""
@@ -34,6 +34,8 @@ FAR = 2.0
 """Configurations that take stock Triton so many times as long as its choice are none of them."""
 BETTER = 1.02
 """By how much a bound must beat that of stock Triton's choice: less is not seen in a contest either."""
+REMEMBERED = 1024
+"""Calls that may go into a CUDA graph."""
 MULTIPROCESSORS = 132
 """Of a Hopper GPU, where torch does not say."""
 _DOT = re.compile(r"\btt\.dot(?:_scaled)?\b[^\n]*? : tensor<([\dx]+)x[^>]*>[^*\n]*\* tensor<([\dx]+)x[^>]*>")
@@ -59,7 +61,7 @@ class Round:
     """Calls that are alike, under one key of the autotuner."""
 
     def __init__(self, tuning: Tuning, key: Any, chosen: Any, likeness: tuple[Any, ...]):
-        self._tuning, self._activity, self._key, self._chosen = tuning, tuning.activity, key, chosen
+        self._tuning, self._activity, self._key, self.chosen = tuning, tuning.activity, key, chosen
         self._likeness = likeness
         self._author: Specialised | None = None
         """What launches of stock Triton's choice came to."""
@@ -68,8 +70,8 @@ class Round:
         self._made: list[tuple[Any, Specialised]] | None = None
         self._tries: dict[Side, Try] = {}
         self._contest: Contest | None = None
-        self._has_run = False
-        """Whether one of the tries was launched outside a CUDA graph."""
+        self._ran: set[Any] = set()
+        """Calls that a kernel of Twill's for another configuration than stock Triton's choice has had."""
         self.is_over = False
         """Stock Triton's choice has all calls."""
         self._lock = threading.Lock()
@@ -78,9 +80,11 @@ class Round:
         if self._contest is None and (self._activity.settings.mode is Mode.CHECK or self._activity.settings.settles_first):
             self.is_over = True
 
-    def turn(self) -> tuple[Side, Any]:
-        """Whose turn it is, and its configuration."""
-        if not self.is_over and self._contest is None and not self._activity.is_capturing() and self._lock.acquire(blocking=False):
+    def turn(self, call: Call) -> tuple[Side, Any]:
+        """Whose turn it is, and its configuration if it is not stock Triton's choice."""
+        activity = self._activity
+        is_capturing = activity.is_capturing()
+        if not self.is_over and self._contest is None and not is_capturing and self._lock.acquire(blocking=False):
             try:
                 self._advance()
             except Exception:
@@ -88,12 +92,15 @@ class Round:
             finally:
                 self._lock.release()
         contest = self._contest
-        if self.is_over or contest is None or (contest.winner is None and self._activity.is_forked):
-            return AUTHOR, self._chosen
+        # Profilers are told of stock Triton's kernels.
+        if self.is_over or contest is None or turn.is_hooked(activity) or (contest.winner is None and activity.is_forked):
+            return AUTHOR, None
         side = contest.turn()
-        # What was not launched before cannot be launched into a graph.
-        if side == AUTHOR or (not self._has_run and self._activity.is_capturing()):
-            return AUTHOR, self._chosen
+        if side == AUTHOR:
+            return AUTHOR, None
+        # What was not launched like this before cannot be launched into a graph.
+        if is_capturing and call.exactly() not in self._ran:
+            return AUTHOR, None
         return side, self._tries[side].configuration
 
     def launch(
@@ -118,13 +125,19 @@ class Round:
             found.wait_until_begun()
         if one.side not in found.kernels:
             # Its kernel is gone, or was never there.
-            contest.forfeit(side)
+            self._forfeit(contest, side)
             return by_stock()
-        self._has_run = True
         result = turn.launch(*what, (one.side, _Trial(contest, side)))
+        call = self._activity.call
         if one.side not in found.kernels:
-            contest.forfeit(side)
+            self._forfeit(contest, side)
+        elif call is not None and len(self._ran) < REMEMBERED:
+            self._ran.add(call.exactly())
         return result
+
+    def _forfeit(self, contest: Contest, side: Side) -> None:
+        contest.forfeit(side)
+        self.is_over = contest.winner == AUTHOR
 
     # --------------------------------------------------------------------------------------------- towards a contest
     def _advance(self) -> None:
@@ -175,10 +188,10 @@ class Round:
     def _worth_a_bound(self) -> list[tuple[Any, Seen]]:
         """Stock Triton's choice, and other configurations with another TTIR that it found not far behind."""
         compared = self._tuning.compared.get(self._key, {})
-        own = compared.get(self._chosen)
+        own = compared.get(self.chosen)
         if own is None:
             return []
-        found = {own.seen.runner.ttir: (self._chosen, own.seen)}
+        found = {own.seen.runner.ttir: (self.chosen, own.seen)}
         for configuration, one in sorted(compared.items(), key=lambda item: item[1].milliseconds):
             if one.milliseconds <= FAR * own.milliseconds:
                 found.setdefault(one.seen.runner.ttir, (configuration, one.seen))
@@ -198,7 +211,7 @@ class Round:
         activity, function = self._activity, self._tuning.function
         configurations = [str(one) for one in self._tuning.configurations]
         device = activity.triton.runtime.driver.active.get_current_device()
-        known = [function.cache_key, repr(self._key), repr(self._likeness), str(self._chosen), configurations]
+        known = [function.cache_key, repr(self._key), repr(self._likeness), str(self.chosen), configurations]
         return digest_of(json.dumps([*known, activity.gpu_name(device), backend.toolchain(), activity.version]))
 
     def _recall(self) -> None:
@@ -230,6 +243,7 @@ class Round:
         """Keeps who has won, and shows it with the specialisations that took part."""
         self._end_trials()
         winner = contest.winner or AUTHOR
+        self.is_over = winner == AUTHOR
         record: dict[str, Any] = {"winner": winner, "times": contest.milliseconds}
         if winner in self._tries:
             record |= {"configuration": str(self._tries[winner].configuration), "side": self._tries[winner].side}

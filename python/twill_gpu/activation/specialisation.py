@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from .activity import Activity
 
 _LOAD = re.compile(r"\btt\.load\b")
+_ADDRESS = re.compile(r"\btt\.int_to_ptr\b|!tt\.ptr<!tt\.ptr<")
+_POLL = re.compile(r"\btt\.atomic_(poll|load)\b")
+_WATCHED = re.compile(r"\btt\.atomic_|isVolatile = true|volatile = true|\btt\.elementwise_inline_asm\b")
+"""What a loop without a fixed number of iterations may wait by."""
 SHARE = 0.01
 """The part of a kernel's time so far that trials in the background may cost."""
 REMEMBERED = 256
@@ -107,6 +111,8 @@ class Specialised:
         self._awaits_configurations = False
         self.beginning: threading.Event | None = None
         """Set once it has begun, where that is done behind the first launch."""
+        self._is_slow = False
+        """It was waited for in vain until it has begun."""
         self._left_to_begin = [None]
         """Empty once it has begun: of several threads one takes it."""
 
@@ -130,9 +136,13 @@ class Specialised:
         return next((kernels[side] for side in OWN if side in kernels), None)
 
     @property
-    def reads_addresses(self) -> bool:
-        """Whether it reads addresses from memory: that cannot be copied."""
-        return "tt.int_to_ptr" in self._ttir
+    def why_not_on_copies(self) -> str | None:
+        """Why it cannot be launched on copies of its memory; None where it can."""
+        if _ADDRESS.search(self._ttir):
+            return "it reads addresses from memory, which cannot be copied"
+        if _POLL.search(self._ttir) or ("scf.while" in self._ttir and _WATCHED.search(self._ttir)):
+            return "it may wait for somebody who writes to its memory, and not to a copy"
+        return None
 
     @property
     def read_only(self) -> frozenset[str]:
@@ -153,6 +163,7 @@ class Specialised:
 
         only: options that Twill has not. stock: what stock Triton compiled. passed: as for `configurations.Made`.
         """
+        beginning = threading.Event()
         try:
             self._left_to_begin.pop()
         except IndexError:
@@ -161,34 +172,34 @@ class Specialised:
         if why is not None:
             self.reason, self.is_left, self._ttir = why, True, ""
             return
-        if self.activity.settings.mode is not Mode.BACKGROUND or self.activity.decides_first:
-            self._start(stock, passed)
-            return
-        self.beginning = threading.Event()
+        self.beginning = beginning
 
         def start() -> None:
             try:
-                with self.activity.loading:
-                    if not self.activity.has_ended:
-                        self._start(stock, passed)
+                if not self.activity.has_ended:
+                    self._start(stock, passed)
             finally:
-                self._begun()
+                self.beginning = None
+                beginning.set()
 
+        def start_behind() -> None:
+            with self.activity.loading:
+                start()
+
+        if self.activity.settings.mode is not Mode.BACKGROUND or self.activity.decides_first:
+            start()
+            return
         try:
-            threading.Thread(target=start, daemon=True, name="twill-begin").start()
+            threading.Thread(target=start_behind, daemon=True, name="twill-begin").start()
         except RuntimeError:
             start()
 
-    def _begun(self) -> None:
-        beginning, self.beginning = self.beginning, None
-        if beginning is not None:
-            beginning.set()
-
     def wait_until_begun(self) -> None:
-        """Waits until it is known what the cache has of it."""
+        """Waits until it is known what the cache has of it; in modes that wait for kernels, until there are some."""
         beginning = self.beginning
-        if beginning is not None:
-            beginning.wait(BEGIN_SECONDS)
+        if beginning is not None and not self._is_slow:
+            waits = self.activity.settings.mode is not Mode.BACKGROUND
+            self._is_slow = not beginning.wait(2 * WAIT_SECONDS if waits else BEGIN_SECONDS)
 
     def _start(self, stock: Callable[[], Compiled], passed: int | None) -> None:
         try:
@@ -348,8 +359,9 @@ class Specialised:
             with self._changing:
                 self.kernels, self.reason = {**self.kernels, side: kernel}, ""
             self._awaited.discard(side)
-            # It may be faster than who has won without it.
-            self.contests.clear()
+            # It may be faster than who has won without it. Where that was settled first it stays so.
+            if not self.activity.settings.settles_first:
+                self.contests.clear()
         self.activity.tell(self)
 
     def _fail(self, side: Side, reason: str, keep: bool = True) -> None:
@@ -469,10 +481,10 @@ class Specialised:
                 return None
             if len(self.contests) >= min(REMEMBERED, CONTESTS // max(1, self.activity.kernels)):
                 self.contests.clear()
-            found = self.contests[key] = self._contest(gpu, self._record_of(key))
+            found = self.contests[key] = self._contest(gpu, self.record_of(key))
         return found
 
-    def _record_of(self, key: tuple[int, ...]) -> str:
+    def record_of(self, key: tuple[int, ...]) -> str:
         return digest_of(json.dumps([self.digest, self._own, self.activity.gpu_name(self.device), *key]))
 
     def _contest(self, gpu: Gpu, key: str) -> Contest:

@@ -77,7 +77,7 @@ class Tuning:
             function = function.fn
         self.function = function
         parameters = {one.name: one.is_constexpr for one in function.params}
-        self._constants = [parameters.get(name, True) for name in tuner.arg_names]
+        self._constant = {name: parameters.get(name, True) for name in tuner.arg_names}
         self.compared: dict[Any, dict[Any, Compared]] = {}
         self._rounds: dict[Any, Round] = {}
         # Configurations of the same constants have the same TTIR. Somebody's own cache may keep more than a dictionary.
@@ -126,15 +126,18 @@ class Tuning:
     def round_of(self, key: Any, chosen: Any, likeness: tuple[Any, ...]) -> Round:
         """The round of calls that are alike."""
         found = self._rounds.get((key, likeness))
-        if found is None:
+        if found is None or found.chosen is not chosen:
+            # Somebody may have chosen anew.
             _make_room(self._rounds)
-            found = self._rounds.setdefault((key, likeness), Round(self, key, chosen, likeness))
+            found = self._rounds[key, likeness] = Round(self, key, chosen, likeness)
         return found
 
     def likeness(self, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         """What calls of the same work have in common: constants, and the bits of whole numbers."""
-        given = [value if constant else _size(value) for value, constant in zip(args, self._constants)]
-        return (*given, *((name, _size(value)) for name, value in named.items() if not callable(value)))
+        constant = self._constant
+        given = [value if is_constant else _size(value) for value, is_constant in zip(args, constant.values())]
+        more = ((name, value if constant.get(name) else _size(value)) for name, value in named.items() if not callable(value))
+        return (*given, *more)
 
 
 class Call:
@@ -173,11 +176,16 @@ class Call:
             self._choice = chosen
             try:
                 self._round = self.tuning.round_of(key, chosen, self.tuning.likeness(self._args, self._named))
-                self._side, self._choice = self._round.turn()
+                self._side, other = self._round.turn(self)
+                self._choice = chosen if self._side == AUTHOR else other
                 self.is_over = self._round.is_over
             except Exception:
                 self._round, self.is_over = None, True
         return self._choice
+
+    def exactly(self) -> tuple[Any, ...]:
+        """All that a launch may depend on of the arguments but for addresses."""
+        return (*map(_exact, self._args), *((name, _exact(value)) for name, value in sorted(self._named.items()) if not callable(value)))
 
     def is_of(self, function: Any) -> bool:
         """Whether a launch is this call's."""
@@ -229,7 +237,16 @@ def _size(value: Any) -> Any:
         return value.bit_length()
     if isinstance(value, tuple):
         return tuple(map(_size, value))
-    return value if isinstance(value, (bool, float, str, type(None))) else None
+    return value if isinstance(value, (bool, str, type(None))) else None
+
+
+def _exact(value: Any) -> Any:
+    """A number or a constant as it is; of memory where it begins within 16 bytes, its type and shape."""
+    base = getattr(value, "base", value)
+    if not hasattr(base, "data_ptr"):
+        return value
+    shape, strides = getattr(value, "shape", ()), getattr(value, "strides", ())
+    return base.data_ptr() % 16, str(getattr(base, "dtype", "")), tuple(shape), tuple(strides) if isinstance(strides, (list, tuple)) else ()
 
 
 def _nothing() -> None:

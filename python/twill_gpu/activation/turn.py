@@ -53,10 +53,6 @@ def launch(
     if is_hooked(activity):
         # Profilers are told of stock Triton's kernels, with the metadata of their authors.
         return by_stock()
-    if decided is None:
-        contest = found.contests.get(found.class_of(bound, grid))
-        if contest is not None and contest.winner is None and contest.rests():
-            return by_stock()
     if stream != activity.stream(found.device):
         # What is tried is timed on the current one.
         return by_stock()
@@ -133,7 +129,7 @@ def _turn(
             return by_stock_on if side == STOCK else _launcher(activity, found, side, values, grid, stream, False)
 
         contested = rehearsal.settled(activity, found, key, bound, launcher)
-        return (contested.winner or STOCK, contested) if contested is not None else (STOCK, None)
+        return contested.winner or STOCK, contested
     return contested.turn(), contested
 
 

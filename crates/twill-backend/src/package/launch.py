@@ -50,6 +50,8 @@ TORCH = {
 }
 POSITIVE = (2**-32, 2**32)
 """What a number is between that must be positive."""
+LOADED = []
+"""Kernels that were loaded: they stay so, as CUDA graphs may have them. Triton unloads what nobody has, from 3.8 on."""
 REMEMBERED = 256
 """Plans that a kernel remembers, so that tensors of the same shapes are not checked again."""
 
@@ -411,6 +413,7 @@ class Kernel:
             # Each device needs one of its own.
             compiled, self._first = self._first or self._build(), None
             self._compiled[index] = compiled
+            LOADED.append(compiled)
         return self._compiled[index]
 
     def compile(self):

@@ -36,7 +36,7 @@ pub(crate) fn bases(module: &Module, function: OperationId, address: ValueId) ->
                 let operation = module.operation(id);
                 let counted = match operation.name.as_str() {
                     "arith.select" => 1..3,
-                    "arith.addi" => 0..2,
+                    "arith.addi" | "tt.join" | "tt.cat" => 0..2,
                     "tt.load" if loads == LOADS => return BTreeSet::new(),
                     _ => 0..1,
                 };
