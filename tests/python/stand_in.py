@@ -60,7 +60,7 @@ class StandIn:
         torch.cuda.OutOfMemoryError = MemoryError
         torch.cuda.is_current_stream_capturing = torch.cuda.is_initialized = lambda: False
         torch.cuda.get_device_name = lambda index: "NVIDIA H200"
-        torch.cuda.current_stream = lambda index=None: SimpleNamespace(cuda_stream=7)
+        torch.cuda.current_stream = lambda index=None: SimpleNamespace(cuda_stream=7, synchronize=clock.synchronize)
         sys.modules["torch"] = torch
 
         class Tensor(Half):
