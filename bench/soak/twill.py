@@ -15,7 +15,7 @@ class Twill:
 
     def __init__(self, jobs: int | None):
         from twill_gpu import activation
-        from twill_gpu.activation import launches, specialisation
+        from twill_gpu.activation import hooks, launches, specialisation
 
         activation.install("1", jobs=jobs)
         self.activity: Any = activation._activity
@@ -23,10 +23,23 @@ class Twill:
         """Launches whose contest was not there: it was read from a record, or begun."""
         self.trials = 0
         """Launches that were timed, so that they may have waited for a spin."""
-        self._specialisation, self._attribute = specialisation, launches.ATTRIBUTE
+        self._specialisation = specialisation
+        self._functions: dict[int, Any] = {}
+        self._note_functions(hooks, launches.Runner)
         self._remembered, self._squeezed = specialisation.REMEMBERED, 0
         self._launches: dict[int, int] = {}
         self._count_misses()
+
+    def _note_functions(self, hooks: Any, runner: type) -> None:
+        launcher_of = hooks.launcher_of
+
+        def noted(activity: Any, kernel: Any, original: Any) -> Any:
+            launcher = launcher_of(activity, kernel, original)
+            if isinstance(launcher, runner):
+                self._functions[id(kernel.src.fn)] = kernel.src.fn
+            return launcher
+
+        hooks.launcher_of = noted
 
     def _count_misses(self) -> None:
         contest_for = self._specialisation.Specialised.contest_for
@@ -73,13 +86,8 @@ class Twill:
                 self._specialisation.REMEMBERED = self._remembered
 
     def functions(self) -> list[Any]:
-        """Triton's functions that were launched and that Twill has something for."""
-        found = {}
-        for one in list(self.activity.found):
-            launches, _ = getattr(one.compiled, "__dict__", {}).get(self._attribute, (None, None))
-            if launches is not None and one.status.is_taken:
-                found[id(launches._function)] = launches._function
-        return list(found.values())
+        """Triton's functions that were launched and that Twill may have something for."""
+        return list(self._functions.values())
 
     @staticmethod
     def drop(function: Any) -> None:
