@@ -77,13 +77,14 @@ def gpu(fake_gpu, monkeypatch, tmp_path, tmp_path_factory, request):
     # Launches on copies are tested on their own.
     with_settings = activation.install_with
     monkeypatch.setattr(activation, "install_with", lambda one: with_settings(dataclasses.replace(one, alternates=True)))
-    if request.node.originalname not in COLD and _made:
-        shutil.copytree(_made[0] / KERNELS, cache / KERNELS)
+    module = request.module.__name__
+    if request.node.originalname not in COLD and module in _made:
+        shutil.copytree(_made[module] / KERNELS, cache / KERNELS)
     yield fake_gpu
     activation.uninstall()
-    if not _made and (cache / KERNELS / "kernel").is_dir():
-        _made.append(tmp_path_factory.mktemp("made"))
-        shutil.copytree(cache / KERNELS, _made[0] / KERNELS)
+    if module not in _made and (cache / KERNELS / "kernel").is_dir():
+        _made[module] = tmp_path_factory.mktemp("made")
+        shutil.copytree(cache / KERNELS, _made[module] / KERNELS)
 
 
 COLD = {
@@ -92,7 +93,8 @@ COLD = {
 }
 """Tests that begin without a kernel."""
 KERNELS = "twill-cache-v1"
-_made = []
+_made = {}
+"""What the first test of a module has made is there for its others."""
 """A cache with the kernel that the first test had made by a background process: most others begin with it."""
 
 
