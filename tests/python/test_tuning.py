@@ -10,7 +10,7 @@ import triton
 from test_activation import gpu  # noqa: F401
 from triton.tools.tensor_descriptor import TensorDescriptor
 from twill_gpu import activation
-from twill_gpu.activation import rounds
+from twill_gpu.activation import rounds, tuning
 from twill_gpu.activation.rounds import AUTHOR
 from twill_gpu.activation.tuning import Choices
 from twill_gpu.activation.worker import bound_of
@@ -232,3 +232,13 @@ def test_a_bound_is_that_of_all_loops():
     assert bound_of(text, "gemm_tma", "h200") > 100
     assert bound_of("module {}", "nothing", "h200") is None
     assert rounds.products(text) == 128 * 128 * 64
+
+
+def test_arguments_that_cannot_be_compared_leave_the_choice(timed, tensor):
+    """What cannot be hashed is no reason for an application to fail."""
+    activation.install("wait")
+    tuned = Tuned(timed, tensor)
+    tuned(60)
+    call = tuning.Call(tuned.kernel.cache.tuning, ([1, 2], None, None, K), {"warmup": False})
+    (key,) = tuned.kernel.cache
+    assert call.choose(key, tuned.kernel.configs[0]) is tuned.kernel.configs[0] and call.is_over

@@ -83,9 +83,8 @@ class Runner:
             if not is_tried:
                 return None
         bound = dict(zip(self._names, rest[self._first :]))
-        if call is not None:
-            return call.launch(activity, found, bound, grid, stream, by_stock, self.relaunch)
-        return turn.launch(activity, found, bound, grid, stream, by_stock, self.relaunch)
+        launch = turn.Launch(activity, found, bound, grid, stream, by_stock, self.relaunch)
+        return turn.launch(launch) if call is None else call.launch(launch)
 
     def _is_settled(self, found: Specialised, grid: tuple[int, int, int], stream: int, rest: tuple[Any, ...]) -> bool:
         """Launches where nothing is left to find out or to make; whether that was so.

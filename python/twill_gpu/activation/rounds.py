@@ -10,7 +10,6 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import backend
@@ -20,7 +19,6 @@ from .kept import Kept
 from .records import digest_of
 from .settings import Mode
 from .specialisation import SHARE, WAIT_SECONDS, Specialised, Status
-from .turn import Relaunch
 
 if TYPE_CHECKING:
     from .launches import Runner
@@ -80,7 +78,7 @@ class Round:
         if self._contest is None and (self._activity.settings.mode is Mode.CHECK or self._activity.settings.settles_first):
             self.is_over = True
 
-    def turn(self, call: Call) -> tuple[Side, Any]:
+    def next(self, call: Call) -> tuple[Side, Any]:
         """Whose turn it is, and its configuration if it is not stock Triton's choice."""
         activity = self._activity
         is_capturing = activity.is_capturing()
@@ -99,40 +97,30 @@ class Round:
         if side == AUTHOR:
             return AUTHOR, None
         # What was not launched like this before cannot be launched into a graph.
-        if is_capturing and call.exactly() not in self._ran:
+        is_known = call.exactly() in self._ran
+        if is_capturing and not is_known:
             return AUTHOR, None
         return side, self._tries[side].configuration
 
-    def launch(
-        self,
-        side: Side,
-        found: Specialised,
-        bound: dict[str, Any],
-        grid: tuple[int, ...],
-        stream: int,
-        by_stock: partial[Any],
-        relaunch: Relaunch,
-    ) -> Any:
-        """Launches what has the turn. found: the specialisation of its configuration."""
-        contest = self._contest
-        what = self._activity, found, bound, grid, stream, by_stock, relaunch
+    def launch(self, side: Side, one: turn.Launch, exactly: Any) -> Any:
+        """Launches what has the turn. one: by the specialisation of its configuration. exactly: as `Call.exactly`."""
+        contest, found = self._contest, one.found
         if side == AUTHOR or contest is None:
             self._author = found
             is_trial = contest is not None and contest.winner is None
-            return contest.launch(AUTHOR, lambda: turn.launch(*what)) if contest is not None and is_trial else turn.launch(*what)
-        one = self._tries[side]
+            return contest.launch(AUTHOR, lambda: turn.launch(one)) if contest is not None and is_trial else turn.launch(one)
+        own = self._tries[side].side
         if not self._activity.is_capturing():
             found.wait_until_begun()
-        if one.side not in found.kernels:
+        if own not in found.kernels:
             # Its kernel is gone, or was never there.
             self._forfeit(contest, side)
-            return by_stock()
-        result = turn.launch(*what, (one.side, _Trial(contest, side)))
-        call = self._activity.call
-        if one.side not in found.kernels:
+            return one.by_stock()
+        result = turn.launch(one, (own, _Trial(contest, side)))
+        if own not in found.kernels:
             self._forfeit(contest, side)
-        elif call is not None and len(self._ran) < REMEMBERED:
-            self._ran.add(call.exactly())
+        elif len(self._ran) < REMEMBERED:
+            self._ran.add(exactly)
         return result
 
     def _forfeit(self, contest: Contest, side: Side) -> None:

@@ -113,8 +113,8 @@ class Specialised:
         """Set once it has begun, where that is done behind the first launch."""
         self._is_slow = False
         """It was waited for in vain until it has begun."""
-        self._left_to_begin = [None]
-        """Empty once it has begun: of several threads one takes it."""
+        self.has_begun = False
+        """Whether it was launched outside a CUDA graph, so that kernels may be made: one of several threads has that done."""
 
     @property
     def status(self) -> Status:
@@ -164,15 +164,18 @@ class Specialised:
         only: options that Twill has not. stock: what stock Triton compiled. passed: as for `configurations.Made`.
         """
         beginning = threading.Event()
-        try:
-            self._left_to_begin.pop()
-        except IndexError:
-            return
-        why = f"{', '.join(only)}: only stock Triton does that" if only else self._why_not(self._target)
+        with self._changing:
+            if self.has_begun:
+                return
+            why = f"{', '.join(only)}: only stock Triton does that" if only else self._why_not(self._target)
+            if why is not None:
+                self.reason, self.is_left, self._ttir = why, True, ""
+            else:
+                self.beginning = beginning
+            # Last: who sees that it has begun can wait for it.
+            self.has_begun = True
         if why is not None:
-            self.reason, self.is_left, self._ttir = why, True, ""
             return
-        self.beginning = beginning
 
         def start() -> None:
             try:
@@ -238,11 +241,6 @@ class Specialised:
     def _own(self) -> Configuration | None:
         """Its author's warps and stages, as far as they are known."""
         return None if self._stock is None else self._stock.own
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether it was launched outside a CUDA graph, so that a kernel may be made."""
-        return not self._left_to_begin
 
     def leave(self) -> None:
         """Leaves it to stock Triton for now: its first launch went into a CUDA graph, where nothing may be made."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..contest import Side
@@ -20,7 +19,6 @@ from .sources import may_multiply
 
 if TYPE_CHECKING:
     from .activity import Activity
-    from .specialisation import Specialised
 
 ATTRIBUTE = "_twill_tuning"
 """Where an autotuner has its `Tuning`."""
@@ -153,6 +151,7 @@ class Call:
         self._round: Round | None = None
         self._side: Side = AUTHOR
         self._choice: Any = None
+        self._exactly: tuple[Any, ...] | None = None
 
     @contextmanager
     def compares(self, configuration: Any) -> Iterator[Comparing]:
@@ -176,7 +175,7 @@ class Call:
             self._choice = chosen
             try:
                 self._round = self.tuning.round_of(key, chosen, self.tuning.likeness(self._args, self._named))
-                self._side, other = self._round.turn(self)
+                self._side, other = self._round.next(self)
                 self._choice = chosen if self._side == AUTHOR else other
                 self.is_over = self._round.is_over
             except Exception:
@@ -185,27 +184,21 @@ class Call:
 
     def exactly(self) -> tuple[Any, ...]:
         """All that a launch may depend on of the arguments but for addresses."""
-        return (*map(_exact, self._args), *((name, _exact(value)) for name, value in sorted(self._named.items()) if not callable(value)))
+        if self._exactly is None:
+            named = sorted((name for name, value in self._named.items() if not callable(value)))
+            self._exactly = (*map(_exact, self._args), *((name, _exact(self._named[name])) for name in named))
+        return self._exactly
 
     def is_of(self, function: Any) -> bool:
         """Whether a launch is this call's."""
         return self.tuning.function is function
 
-    def launch(
-        self,
-        activity: Activity,
-        found: Specialised,
-        bound: dict[str, Any],
-        grid: tuple[int, ...],
-        stream: int,
-        by_stock: partial[Any],
-        relaunch: turn.Relaunch,
-    ) -> Any:
+    def launch(self, one: turn.Launch) -> Any:
         """Launches what was chosen."""
         if self._round is None:
             # A function of the same autotuner within a hook, before anything was chosen.
-            return turn.launch(activity, found, bound, grid, stream, by_stock, relaunch)
-        return self._round.launch(self._side, found, bound, grid, stream, by_stock, relaunch)
+            return turn.launch(one)
+        return self._round.launch(self._side, one, self._exactly)
 
 
 def tuning_of(activity: Activity, tuner: Any) -> Tuning | None:

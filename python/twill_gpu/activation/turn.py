@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..contest import OWN, STOCK, Contest, Side
 from . import checking, rehearsal
@@ -23,25 +23,24 @@ class Decides(Protocol):
     def launch(self, side: Side, launch: Callable[[], object], /) -> object: ...
 
 
-Relaunch = Callable[["partial[Any]", dict[str, Any]], Any]
-"""A launch by stock Triton on other arguments."""
+class Launch(NamedTuple):
+    """A launch that somebody is to make."""
+
+    activity: Activity
+    found: Specialised
+    bound: dict[str, Any]
+    """The arguments by name."""
+    grid: tuple[int, ...]
+    stream: int
+    by_stock: partial[Any]
+    """Makes it by stock Triton."""
+    relaunch: Callable[[partial[Any], dict[str, Any]], Any]
+    """Makes it by stock Triton on other arguments."""
 
 
-def launch(
-    activity: Activity,
-    found: Specialised,
-    bound: dict[str, Any],
-    grid: tuple[int, ...],
-    stream: int,
-    by_stock: partial[Any],
-    relaunch: Relaunch,
-    decided: tuple[Side, Decides] | None = None,
-) -> Any:
-    """Launches by the side whose turn it is.
-
-    bound: arguments by name. by_stock: the launch by stock Triton. decided: whose turn it is where the specialisation's own
-    contests do not say it.
-    """
+def launch(one: Launch, decided: tuple[Side, Decides] | None = None) -> Any:
+    """Launches by the side whose turn it is. decided: that, where the specialisation's own contests do not say it."""
+    activity, found, by_stock = one.activity, one.found, one.by_stock
     is_capturing = activity.is_capturing()
     found.launches += 1
     if is_capturing:
@@ -53,7 +52,7 @@ def launch(
     if is_hooked(activity):
         # Profilers are told of stock Triton's kernels, with the metadata of their authors.
         return by_stock()
-    if stream != activity.stream(found.device):
+    if one.stream != activity.stream(found.device):
         # What is tried is timed on the current one.
         return by_stock()
     is_check = activity.settings.mode is Mode.CHECK
@@ -65,8 +64,8 @@ def launch(
         elif is_check:
             side = STOCK if is_capturing else checking.next_side(found)
         else:
-            side, contested = _turn(activity, found, bound, grid, stream, partial(relaunch, by_stock), is_capturing)
-        by_other = None if side == STOCK else _launcher(activity, found, side, bound, grid, stream, is_capturing)
+            side, contested = _turn(one, is_capturing)
+        by_other = None if side == STOCK else _launcher(one, side, one.bound, is_capturing)
     except Exception as error:
         # Refused, or whatever: stock Triton says it if the arguments are wrong.
         found.refuse(f"{type(error).__name__}: {error}", side if side in OWN else None)
@@ -76,13 +75,13 @@ def launch(
         is_trial = side == STOCK and contested is not None and contested.winner is None
         return contested.launch(STOCK, by_stock) if is_trial and contested is not None else by_stock()
     if is_check:
-        return checking.launch(found, side, by_other, bound, by_stock)
+        return checking.launch(found, side, by_other, one.bound, by_stock)
     assert contested is not None, "somebody had the turn"
     try:
         if contested.winner is not None:
-            by_other(bound)
+            by_other(one.bound)
         else:
-            contested.launch(side, partial(by_other, bound))
+            contested.launch(side, partial(by_other, one.bound))
     except Exception as error:
         # It was not launched.
         found.give_up(side, f"{type(error).__name__}: {error}")
@@ -100,17 +99,10 @@ def is_hooked(activity: Activity) -> bool:
     return bool(getattr(enter, "calls", enter) or getattr(leave, "calls", leave))
 
 
-def _turn(
-    activity: Activity,
-    found: Specialised,
-    bound: dict[str, Any],
-    grid: tuple[int, ...],
-    stream: int,
-    by_stock_on: Callable[[dict[str, Any]], Any],
-    is_capturing: bool,
-) -> tuple[Side, Contest | None]:
+def _turn(one: Launch, is_capturing: bool) -> tuple[Side, Contest | None]:
     """Whose turn it is, and in what contest."""
-    key = found.class_of(bound, grid)
+    activity, found, bound = one.activity, one.found, one.bound
+    key = found.class_of(bound, one.grid)
     contested = found.contests.get(key)
     if contested is None and not is_capturing:
         contested = found.contest_for(key)
@@ -126,7 +118,7 @@ def _turn(
     if activity.settings.settles_first:
 
         def launcher(side: Side, values: dict[str, Any]) -> Callable[[dict[str, Any]], Any] | None:
-            return by_stock_on if side == STOCK else _launcher(activity, found, side, values, grid, stream, False)
+            return partial(one.relaunch, one.by_stock) if side == STOCK else _launcher(one, side, values, False)
 
         contested = rehearsal.settled(activity, found, key, bound, launcher)
         return contested.winner or STOCK, contested
@@ -134,21 +126,16 @@ def _turn(
 
 
 def _launcher(
-    activity: Activity,
-    found: Specialised,
-    side: Side,
-    bound: dict[str, Any],
-    grid: tuple[int, ...],
-    stream: int,
-    is_capturing: bool,
+    one: Launch, side: Side, bound: dict[str, Any], is_capturing: bool
 ) -> Callable[[dict[str, Any]], Any] | None:
     """What launches a challenger on arguments; None where it cannot be launched now. Raises what Twill's kernel refuses."""
+    found, grid, stream = one.found, one.grid, one.stream
     if side not in OWN:
         made = found.configurations.get(side)
         if made is None or (is_capturing and made.kernel is None):
             return None
         other = found.configuration(side)
-        return None if other is None else lambda values: activity.launch_stock(other, grid, values, stream)
+        return None if other is None else lambda values: one.activity.launch_stock(other, grid, values, stream)
     kernel = found.kernels.get(side)
     if kernel is None or (is_capturing and not kernel.is_planned(bound, grid)):
         return None
