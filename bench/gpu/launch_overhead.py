@@ -1,10 +1,11 @@
-"""What a launch costs the host: @twill_gpu.jit compared with @triton.jit, on the same kernels and tensors.
+"""What a launch costs the host: by @twill_gpu.jit, and of @triton.jit under `TWILL=1`, compared with stock Triton's.
 
     python -m bench.gpu.launch_overhead                # writes bench/results/launch-overhead.json with --keep
     python -m bench.gpu.launch_overhead --rehearse     # without a GPU: launches do nothing, only Python's part is timed
 
 Needs torch, Triton 3.6 and twill_gpu. Contenders alternate in short blocks, with the GPU idle before each, so that no
-queue of launches fills up; a figure is the median over all blocks of a block's mean.
+queue of launches fills up; a figure is the median over all blocks of a block's mean. Kernels and tensors are the same.
+Under `TWILL=1` who has the launches is settled: stock Triton, or Twill's kernel in Gluon or in CUDA.
 """
 
 import argparse
@@ -30,10 +31,10 @@ def main() -> int:
     sys.path[:0] = [str(ROOT / "examples")]
     device, synchronise = rehearsal() if options.rehearse else gpu()
     rows = []
-    for kernel, calls in cases(device).items():
-        for case, (stock, ours) in calls.items():
-            times = interleaved([stock, ours], options.blocks, options.launches, synchronise)
-            rows.append({"kernel": kernel, "case": case, **summary(*times)})
+    for kernel, calls in cases(device, not options.rehearse).items():
+        for case, (stock, by) in calls.items():
+            stock_us, *times = interleaved([stock, *by.values()], options.blocks, options.launches, synchronise)
+            rows += [{"kernel": kernel, "case": case, "by": one, **summary(stock_us, us)} for one, us in zip(by, times)]
     print(table(rows))
     result = {"device": name(options.rehearse), "blocks": options.blocks, "launches": options.launches, "rows": rows}
     if options.keep:
@@ -53,14 +54,15 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def cases(device: str) -> dict[str, dict[str, tuple[Callable, Callable]]]:
-    """By kernel and case, a launch by stock Triton and one by Twill; both were launched once."""
+def cases(device: str, has_gpu: bool) -> dict[str, dict[str, tuple[Callable, dict[str, Callable]]]]:
+    """By kernel and case, a launch by stock Triton, and launches by Twill; each was made once."""
     import gemm_pointers
     import gemm_tma
     import torch
     import triton
     import twill_gpu
     from triton.tools.tensor_descriptor import TensorDescriptor
+    from twill_gpu.jit_kernel import OWN
 
     tiles = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
 
@@ -74,14 +76,10 @@ def cases(device: str) -> dict[str, dict[str, tuple[Callable, Callable]]]:
     def pointers(a: object, b: object, c: object) -> tuple:
         return (a, b, c, SIZE, SIZE, SIZE, SIZE, SIZE, SIZE)
 
-    def launches(function: Callable, arguments: Callable) -> dict[str, tuple[Callable, Callable]]:
-        stock, ours = triton.jit(function), twill_gpu.jit(on_failure="error")(function)
+    def launches(function: Callable, arguments: Callable) -> dict[str, tuple[Callable, dict[str, Callable]]]:
         same = matrices()
         sets = [arguments(*matrices()) for _ in range(OTHERS)]
         few = [arguments(*same) for _ in range(8)]
-
-        def both(sets: list) -> tuple[Callable, Callable]:
-            return tuple(launch(kernel, sets) for kernel in (stock, ours))
 
         def launch(kernel: object, sets: list) -> Callable:
             def one(number: int) -> None:
@@ -90,12 +88,51 @@ def cases(device: str) -> dict[str, dict[str, tuple[Callable, Callable]]]:
             one(0)
             return one
 
-        return {"same tensors": both(few), "other tensors each time": both(sets)}
+        stock, ours = triton.jit(function), twill_gpu.jit(on_failure="error")(function)
+        # Activation leaves it alone.
+        setattr(stock, OWN, True)
+        by = {"twill_gpu.jit": ours, **activated(function, lambda kernel: launch(kernel, few), has_gpu)}
+        return {
+            case: (launch(stock, sets), {name: launch(kernel, sets) for name, kernel in by.items()})
+            for case, sets in {"same tensors": few, "other tensors each time": sets}.items()
+        }
 
     return {
         "gemm_tma": launches(gemm_tma.gemm_tma.fn, descriptors),
         "gemm_pointers": launches(gemm_pointers.gemm_pointers.fn, pointers),
     }
+
+
+def activated(function: Callable, launch: Callable, has_gpu: bool) -> dict[str, object]:
+    """The kernel under `TWILL=wait` by who has its launches. launch: makes one."""
+    import triton
+    from twill_gpu import activation
+    from twill_gpu.contest import CUDA, STOCK, TWILL, Contest
+
+    activation.install("wait")
+    found = activation._activity.found
+    kernels = {}
+    for name, side in {"stock Triton": STOCK, "Gluon": TWILL, **({"CUDA": CUDA} if has_gpu else {})}.items():
+        known = len(found)
+        kernel = triton.jit(function)
+        launch(kernel)
+        (one,) = found[known:]
+        if side == STOCK or side in one.kernels:
+            decide(one, Contest.settled(None, side, {}), lambda: launch(kernel))
+            kernels[f"TWILL=1: {name}"] = kernel
+    return kernels
+
+
+def decide(one: object, contest: object, launch: Callable) -> None:
+    """Has launches of a specialisation that are like this one decided by a contest."""
+    classes, class_of = [], one.class_of
+    one.class_of = lambda *launched: classes.append(class_of(*launched)) or classes[-1]
+    one.contests = {}
+    launch()
+    one.contests = dict.fromkeys(classes, contest)
+    # It is planned now, and what follows has nothing left to find out.
+    launch()
+    del one.class_of
 
 
 def interleaved(calls: list[Callable], blocks: int, launches: int, synchronise: Callable) -> list[list[float]]:
@@ -130,13 +167,13 @@ def summary(stock: list[float], ours: list[float]) -> dict:
 
 def table(rows: list[dict]) -> str:
     lines = [
-        "| kernel | case | stock Triton, µs | twill_gpu.jit, µs | more, µs | quartiles |",
-        "|---|---|--:|--:|--:|--:|",
+        "| kernel | case | by | stock Triton, µs | Twill, µs | more, µs | quartiles |",
+        "|---|---|---|--:|--:|--:|--:|",
     ]
     for row in rows:
         low, high = row["more_us_quartiles"]
         times = f"{row['stock_us']:.1f} | {row['twill_us']:.1f} | {row['more_us']:+.1f} | {low:+.1f} … {high:+.1f}"
-        lines.append(f"| {row['kernel']} | {row['case']} | {times} |")
+        lines.append(f"| {row['kernel']} | {row['case']} | {row['by']} | {times} |")
     return "\n".join(lines)
 
 
@@ -188,7 +225,8 @@ def rehearsal() -> tuple[str, Callable]:
         return module
 
     scheduled.load = load
-    torch.cuda.current_device = lambda: None
+    torch.cuda.current_device = lambda: 0
+    torch.cuda.is_current_stream_capturing = torch._C._cuda_isCurrentStreamCapturing = lambda: False
     torch.cuda.get_device_capability = lambda index: (9, 0)
     torch.cuda.get_device_name = lambda index=0: "none"
     torch.cuda.get_device_properties = lambda index: SimpleNamespace(multi_processor_count=132)

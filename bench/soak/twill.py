@@ -69,12 +69,14 @@ class Twill:
     # --------------------------------------------------------------------------------------------- what is thrown away
     def evict(self, chance: random.Random) -> bool:
         """Forgets the contests of a specialisation that is launched, as Twill does at its limit, which is one for some steps."""
-        now = {id(one): one.launches for one in self.activity.found}
-        served = [one for one in self.activity.found if one.contests and one.launches > self._launches.get(id(one), 0)]
+        now = {id(one): one.launched.total() for one in self.activity.found}
+        served = [one for one in self.activity.found if one.contests and one.launched.total() > self._launches.get(id(one), 0)]
         self._launches = now
         if not served:
             return False
-        chance.choice(served).contests.clear()
+        evicted = chance.choice(served)
+        evicted.contests.clear()
+        evicted._launcher.forget()
         self._specialisation.REMEMBERED, self._squeezed = 1, SQUEEZED
         return True
 

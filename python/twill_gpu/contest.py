@@ -110,7 +110,7 @@ class Contest:
 
         Most launches before a contest is settled are of this kind.
         """
-        if self._pending or self._launched >= self._rests_until:
+        if self.winner is not None or self._pending or self._launched >= self._rests_until:
             return False
         self._launched += 1
         return True

@@ -48,8 +48,8 @@ class ScheduledKernel:
         """Checks the arguments of `launch`; what is left to do."""
         self.is_planned = self._kernel.is_planned
         """Whether a launch on such arguments has nothing left to make or load."""
-        self.made_plan = self._kernel.made_plan
-        """What finds the plan of a launch that was planned before, by the names of the values that it is given."""
+        self.reading = self._kernel.reading
+        """How a launch reads arguments, and finds the plan of one that was planned before."""
         self.magnitudes = self._kernel.magnitudes
         """Bits of the whole numbers that a plan leaves open."""
         self.refused: type[Exception] = self._module.Refused

@@ -143,6 +143,9 @@ class Half(Tensor):
         super().__init__(*args, **named)
         self.dtype.itemsize = self.element_size()
 
+    def get_device(self):
+        return self.device.index
+
 
 @pytest.fixture
 def tensor():

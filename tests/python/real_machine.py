@@ -8,6 +8,7 @@ import hashlib
 import os
 import sys
 import threading
+from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -27,8 +28,6 @@ NOTHING = 0.5
 """What a result holds before its launch: no product of whole numbers."""
 WRONG = 3
 """Results of a process that are named if they are wrong."""
-_others = []
-"""Launches that were not stock Triton's as its author has it, by whose they were."""
 
 
 class Machine:
@@ -44,10 +43,9 @@ class Machine:
 
         # Processes are many, and what is calculated on the CPU is little.
         torch.set_num_threads(1)
-        count_others()
         self.torch, self._pid = torch, os.getpid()
         self._matrices, self._lock, self._right = {}, threading.Lock(), {}
-        self._left, self._before = [], len(_others)
+        self._left, self._before = [], launched()
 
     def begin(self):
         """A, and each B, on the device in use. That makes its context."""
@@ -134,9 +132,10 @@ class Machine:
             asked.append(hash_of(right))
             if memory[-1] != asked[-1] and len(wrong) < WRONG:
                 wrong.append(f"launch {number}: {first_difference(result, right)}")
-        others = _others[self._before :]
-        own = sum(side.startswith("twill") for side in others)
-        return {"memory": memory, "asked": asked, "twill": own, "tuned": len(others) - own, "wrong": wrong, **said_by_twill()}
+        others = launched() - self._before
+        del others["stock"]
+        own = sum(count for side, count in others.items() if side.startswith("twill"))
+        return {"memory": memory, "asked": asked, "twill": own, "tuned": others.total() - own, "wrong": wrong, **said_by_twill()}
 
 
 def exact(a, b):
@@ -175,34 +174,11 @@ def switch_on():
         __import__("_twill_start")
 
 
-def count_others():
-    """Has launches counted that are not stock Triton's, those on copies too, once in a process and what it forks."""
-    turn = sys.modules.get("twill_gpu.activation.turn")
-    if turn is None or getattr(turn, "counted", False):
-        return
-    runner = sys.modules["twill_gpu.activation.launches"].Runner
-    launcher, is_settled, turn.counted = turn._launcher, runner._is_settled, True
-
-    def counting(activity, found, side, *more):
-        launch = launcher(activity, found, side, *more)
-
-        def counted(values):
-            result = launch(values)
-            _others.append(str(side))
-            return result
-
-        return None if launch is None else counted
-
-    def counting_settled(self, found, grid, stream, rest):
-        # Another thread may bring a kernel meanwhile.
-        quick = found.quick_class
-        contest = quick and found.contests.get(quick(grid, rest))
-        side = contest and contest.winner
-        done = is_settled(self, found, grid, stream, rest)
-        _others.extend([str(side)] if done and side not in (None, "stock") else [])
-        return done
-
-    turn._launcher, runner._is_settled = counting, counting_settled
+def launched():
+    """Launches by whose they were, stock Triton's as its author has it among them; none without Twill."""
+    activation = sys.modules.get("twill_gpu.activation")
+    activity = activation and activation._activity
+    return sum((one.launched for one in activity.found), Counter()) if activity else Counter()
 
 
 def said_by_twill():

@@ -296,25 +296,3 @@ class TestWorkers:
 
         assert is_of_the_system(OSError(28, "no space")) and is_of_the_system(raised(OSError(28, "no space")))
         assert is_of_the_system(MemoryError()) and not is_of_the_system(raised(ValueError("wrong")))
-
-
-def test_launches_without_numbers_are_known_by_their_grid():
-    assert specialisation._quick_class(["a"], [])((4, 3, 1), ("metadata", "tensor")) == (4, 3, 1)
-    assert specialisation._quick_class(["M", "a", "K"], ["K", "M"])((4,), ("metadata", 9, "tensor", 0)) == (4, 0, 4)
-
-
-def test_who_finds_plans_is_made_once_for_each_kernel(gpu, tensor, monkeypatch):
-    made, really = [], ScheduledKernel.__init__
-
-    def init(self, *args):
-        really(self, *args)
-        found = self.made_plan
-        self.made_plan = lambda names: (made.append(self), found(names))[1]
-
-    monkeypatch.setattr(ScheduledKernel, "__init__", init)
-    activation.install("wait")
-    kernel = new()
-    for k in (256, 4096, 256, 4096, 256):
-        for _ in range(40):
-            kernel[(4, 3)](*gemm_arguments(tensor, k), **TILES, num_warps=8)
-    assert sides(gpu)[-1] == "twill" and len(made) == len(set(map(id, made))) == 1

@@ -256,5 +256,5 @@ def test_memory_within_tuples_is_not_copied_and_not_written():
     ],
 )
 def test_kernels_that_cannot_be_launched_on_copies(text, why):
-    found = Specialised(None, Function("kernel", [], ""), text, None, 0)
+    found = Specialised(None, Function("kernel", [], ""), text, None, 0, None)
     assert found.why_not_on_copies is None if why is None else why in found.why_not_on_copies

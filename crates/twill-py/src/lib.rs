@@ -5,7 +5,9 @@
 //! keywords. Nothing here needs the `twill` command; a wheel has it besides (feature `command`).
 
 mod answers;
+mod arguments;
 mod errors;
+mod launches;
 mod machines;
 mod question;
 mod task;
@@ -23,6 +25,8 @@ mod _twill {
         cache_clear, cache_folder, cache_info, cached, check, compile, explain, fit, gaus, lower, option_names,
         pseudocode, report, schedule, timeline, timeline_svg, top, wrong_option,
     };
+    #[pymodule_export]
+    use super::launches::{SettledLauncher, Switch, resume, set_in_call, suspend};
     #[pymodule_export]
     use super::machines::{cuda_primitives, machine_names, machine_numbers, machine_text};
     use pyo3::prelude::*;

@@ -71,7 +71,7 @@ def _install(settings: Settings) -> None:
 
     from . import hooks, inductor, stock
 
-    activity = Activity(settings, triton, stock.launcher())
+    activity = Activity(settings, triton, stock.Launches())
     replaced = [
         (CompiledKernel, "run", hooks.of_compiled(activity, vars(CompiledKernel)["run"])),
         (Autotuner, "run", hooks.of_tuner(activity, Autotuner.run)),

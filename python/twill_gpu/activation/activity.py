@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import __version__, contest
+from .. import __version__, _twill, contest
 from ..ending import at_end
 from .records import Records, distrusted
 from .settings import Log, Mode, Settings
@@ -23,6 +23,7 @@ from .workers import Workers
 
 if TYPE_CHECKING:
     from .specialisation import Specialised
+    from .stock import Launches
     from .tuning import Call, Tuning
 
 
@@ -48,7 +49,7 @@ class _Thread(threading.local):
 class Activity:
     """What a process has active. It is made once and lasts until `uninstall`."""
 
-    def __init__(self, settings: Settings, triton: Any, launch_stock: Callable[..., Any]):
+    def __init__(self, settings: Settings, triton: Any, launch_stock: Launches):
         self.settings, self.triton, self.launch_stock = settings, triton, launch_stock
         self.version, self.pid = __version__, os.getpid()
         self.records = Records()
@@ -61,11 +62,12 @@ class Activity:
         self.listing = threading.Lock()
         """Held while a specialisation is found."""
         self.has_ended = False
+        self.switch = _twill.Switch()
+        """What launchers look at: off while it is paused, and once it has ended."""
         self.thread = _Thread()
         self.token = object()
         """What it leaves with objects of Triton's, so that a later one knows them."""
-        self.is_paused = False
-        """All launches of all threads are stock Triton's; for measurements."""
+        self._is_paused = False
         self.left_inductor = False
         """It was said that kernels of torch.compile are left to stock Triton."""
         self._folder: Path | None = None
@@ -98,6 +100,22 @@ class Activity:
             return bool(cuda is not None and cuda.is_current_stream_capturing())
         except Exception:
             return False
+
+    def asks_capture(self) -> Callable[[], bool]:
+        """What says as quickly as can be whether launches go into a CUDA graph."""
+        torch = sys.modules.get("torch")
+        found: Callable[[], bool] = getattr(getattr(torch, "_C", None), "_cuda_isCurrentStreamCapturing", self.is_capturing)
+        return found
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether all launches of all threads are stock Triton's; for measurements."""
+        return self._is_paused
+
+    @is_paused.setter
+    def is_paused(self, is_paused: bool) -> None:
+        self._is_paused = is_paused
+        self.switch.turn(not (is_paused or self.has_ended))
 
     def device(self) -> int | None:
         """The device in use."""
@@ -137,14 +155,17 @@ class Activity:
     @call.setter
     def call(self, call: Call | None) -> None:
         self.thread.call = call
+        _twill.set_in_call(call is not None and not call.is_over)
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
         """Leaves the launches of this thread to stock Triton: its autotuner compares configurations, say."""
         self.thread.suspended += 1
+        _twill.suspend()
         try:
             yield
         finally:
+            _twill.resume()
             self.thread.suspended -= 1
 
     @property
@@ -279,6 +300,7 @@ class Activity:
             self.has_ended = True
             self.loading.release()
         self.has_ended = True
+        self.switch.turn(False)
         self.workers.stop()
         if self._trials and self._gpu_works():
             for digest in self._trials:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..contest import Side
+from .stock import Launches
 
 STAGES = range(1, 6)
 """More rarely fit into the shared memory of a multiprocessor."""
@@ -159,8 +160,10 @@ class Made:
         self.side = Configuration(*made["configuration"]).side
         self.kernel: Any = None
         """The `CompiledKernel` once it is on the GPU."""
+        self.direct: tuple[Any, Any, Any] | None = None
+        """Then its launcher, function and metadata: `Launches.direct`."""
 
-    def load(self) -> int:
+    def load(self, launches: Launches) -> int:
         """Loads it on the GPU in use; the registers of a thread that are in memory. Raises what Triton raises if it does not fit."""
         from triton.compiler.compiler import CompiledKernel
 
@@ -175,7 +178,7 @@ class Made:
         # That loads it.
         kernel.run  # noqa: B018
         LOADED.append(kernel)
-        self.kernel = kernel
+        self.kernel, self.direct = kernel, launches.direct(kernel)
         return getattr(kernel, "n_spills", None) or 0
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from .._twill import SettledLauncher
 from . import configurations
 from .configurations import Compiled
 from .function import Function, nothing_for_twill
@@ -117,9 +118,9 @@ def _take(activity: Activity, result: Any, launcher: Any) -> None:
 
     runner = names["runner"]
     # Triton's own launcher, which this is in the place of already.
-    runner = runner.original if isinstance(runner, Runner) else runner
+    runner = runner.original if isinstance(runner, SettledLauncher) else runner
     found = Kernel(function, None, ttir, target, device, given, first, [], stock, len(given))
-    names["runner"] = Runner(activity, runner, found)
+    names["runner"] = Runner(activity, runner, found).launcher
 
 
 def _kept(result: Any, device: int, what: str) -> str:

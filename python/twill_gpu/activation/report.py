@@ -60,7 +60,7 @@ def status_of(found: Specialised) -> KernelStatus:
         info.get("ii"),
         info.get("status"),
         info.get("assembler"),
-        found.launches,
+        found.launched.total(),
         found.captured.total(),
         found.captured.total() - found.captured[STOCK],
         len(settled),

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import backend
+from .._twill import SettledLauncher
 from ..contest import MULTISTAGE, ONE_STAGE, OWN, STOCK, TWILL, Contest, Gpu, Side
 from ..errors import TwillError
 from ..scheduled import ScheduledKernel
@@ -72,8 +73,8 @@ _UnderWay = tuple[Future[_Answer], Callable[[Future[_Answer]], None]]
 class Specialised:
     """A specialisation of a Triton function on a device."""
 
-    def __init__(self, activity: Activity, function: Function, ttir: str, target: Any, device: int):
-        self.activity, self.function, self.device = activity, function, device
+    def __init__(self, activity: Activity, function: Function, ttir: str, target: Any, device: int, launcher: SettledLauncher):
+        self.activity, self.function, self.device, self._launcher = activity, function, device, launcher
         self.name = function.name
         self.reason = ""
         """Why Twill has no kernel for it."""
@@ -83,9 +84,10 @@ class Specialised:
         self.configurations: dict[Side, Made] = {}
         """What stock Triton compiled with other stages and warps."""
         self.contests: dict[Any, Contest] = {}
-        self.launches = 0
-        self.captured: Counter[Side] = Counter()
-        """Those of them that went into CUDA graphs, by whose kernel it was."""
+        self.looked_at: Counter[Side] = Counter()
+        """Launches that were not settled, by whose kernel it was; of comparisons that of stock Triton."""
+        self.looked_at_captured: Counter[Side] = Counter()
+        """Those of them that went into CUDA graphs."""
         self.checked: list[str] = []
         """What was found by comparison with stock Triton, a line for each launch."""
         self.compared: Counter[Side] = Counter()
@@ -93,9 +95,8 @@ class Specialised:
         self._ttir = ttir
         self.machine = ""
         """For which its kernels are made, once it has begun."""
-        self._numbers: list[str] | None = None
-        self.quick_class: Callable[[Sequence[int], Sequence[Any]], tuple[int, ...]] | None = None
-        """As `class_of`, of a grid and the last of all arguments in order, where numbers are `int`; known after a launch."""
+        self.numbers: list[str] | None = None
+        """Names of the whole numbers that tell launches apart; known after a launch."""
         self._target = target
         self.digest = ""
         """Of all that its kernels depend on, once it has begun."""
@@ -128,6 +129,11 @@ class Specialised:
         if self._awaited or self._awaits_configurations:
             return Status.WAITING
         return Status.TUNED if self.configurations else Status.STOCK
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether stock Triton's kernel is the only one, and no other is being made."""
+        return self.has_begun and self.status is Status.STOCK
 
     @property
     def kernel(self) -> ScheduledKernel | None:
@@ -348,18 +354,18 @@ class Specialised:
                 # All of it was read.
                 shutil.rmtree(folder, ignore_errors=True)
             parameters = kernel.metadata["parameters"]
-            self._numbers = [
+            self.numbers = [
                 one["name"]
                 for one in parameters
                 if one["kind"] == "scalar" and not one["element"].startswith(("fp", "bf"))
             ]
-            self.quick_class = None
             with self._changing:
                 self.kernels, self.reason = {**self.kernels, side: kernel}, ""
             self._awaited.discard(side)
             # It may be faster than who has won without it. Where that was settled first it stays so.
             if not self.activity.settings.settles_first:
                 self.contests.clear()
+            self._launcher.forget()
         self.activity.tell(self)
 
     def _fail(self, side: Side, reason: str, keep: bool = True) -> None:
@@ -395,6 +401,7 @@ class Specialised:
                         self.activity.records.write(key, {"made": found})
                         self.configurations = configurations.made_of(found, stock.source, passed)
                         self.contests.clear()
+                        self._launcher.forget()
                 finally:
                     self._awaits_configurations = False
             self.activity.tell(self)
@@ -409,7 +416,7 @@ class Specialised:
             return None
         if made.kernel is None:
             try:
-                is_worse = self._stock is not None and made.load() > self._stock.spills
+                is_worse = self._stock is not None and made.load(self.activity.launch_stock) > self._stock.spills
             except Exception:
                 is_worse = True
             if is_worse:
@@ -433,6 +440,7 @@ class Specialised:
         for one, kernel in refused.items():
             self._reasons[one] = reason
             kernel.forget()
+        self._launcher.forget()
         self.activity.tell(self)
 
     def give_up(self, side: Side, reason: str) -> None:
@@ -447,11 +455,13 @@ class Specialised:
         self.configurations = {other: made for other, made in self.configurations.items() if other != side}
         for contest in list(self.contests.values()):
             contest.forfeit(side)
+        self._launcher.forget()
 
     def forget(self) -> None:
         """Lets go of all that is known of it. Another thread may be about to launch it."""
         kernels, self.kernels, self.configurations = self.kernels, {}, {}
         self.contests.clear()
+        self._launcher.forget()
         self._ttir = ""
         for kernel in kernels.values():
             kernel.forget()
@@ -460,15 +470,24 @@ class Specialised:
         """Forgets contests that are under way: those of a forked child are its parent's."""
         self._changing, self.beginning = threading.Lock(), None
         self.contests = {key: one for key, one in list(self.contests.items()) if one.winner is not None}
+        self._launcher.forget()
 
     def class_of(self, bound: dict[str, Any], grid: tuple[int, ...]) -> tuple[int, ...]:
         """The grid, and the bits of the whole numbers among the arguments: launches that differ in no more are alike in work."""
-        if self._numbers is None:
+        if self.numbers is None:
             # There is no kernel of Twill's that says which they are.
-            self._numbers = [name for name, value in bound.items() if type(value) is int]
-        if self.quick_class is None:
-            self.quick_class = _quick_class(list(bound), self._numbers)
-        return (*grid, *[int(bound[name]).bit_length() for name in self._numbers])
+            self.numbers = [name for name, value in bound.items() if type(value) is int]
+        return (*grid, *[int(bound[name]).bit_length() for name in self.numbers])
+
+    @property
+    def launched(self) -> Counter[Side]:
+        """Launches by whose kernel it was; of comparisons that of stock Triton."""
+        return self.looked_at + Counter({Side(side): launched for side, launched, _ in self._launcher.counts()})
+
+    @property
+    def captured(self) -> Counter[Side]:
+        """Those of them that went into CUDA graphs."""
+        return self.looked_at_captured + Counter({Side(side): captured for side, _, captured in self._launcher.counts()})
 
     def contest_for(self, key: tuple[int, ...]) -> Contest | None:
         """The contest for a class of launches; None where nothing can be timed, and stock Triton has it."""
@@ -514,15 +533,6 @@ class Specialised:
         """What was launched for the first time has ended well, if no other contest has something under way."""
         if all(one.winner is not None or one.has_run for one in list(self.contests.values())):
             self.activity.end_trial(self.digest)
-
-
-def _quick_class(names: list[str], numbers: Sequence[str]) -> Callable[[Sequence[int], Sequence[Any]], tuple[int, ...]]:
-    """`Specialised.quick_class`. Each launch calls it."""
-    known: dict[str, Any] = {}
-    bits = "".join(f", arguments[{names.index(name) - len(names)}].bit_length()" for name in numbers)
-    exec(f"def quick(grid, arguments): return (*grid{bits},)", known)
-    found: Callable[[Sequence[int], Sequence[Any]], tuple[int, ...]] = known["quick"]
-    return found
 
 
 def _known(stock: Callable[[], Compiled]) -> Compiled | None:

@@ -6,17 +6,21 @@ from collections.abc import Callable
 from typing import Any
 
 
-def launcher() -> Callable[..., Any]:
-    """The function that launches `compiled` on a grid and a stream as Triton 3.6 to 3.9 do."""
-    from triton import knobs
-    from triton.compiler.compiler import CompiledKernel
+class Launches:
+    """Launches `compiled` on a grid and a stream as Triton 3.6 to 3.9 do. Made before anything of Triton's is replaced."""
 
-    runtime, own = knobs.runtime, vars(CompiledKernel)["run"].fget
+    def __init__(self) -> None:
+        from triton import knobs
+        from triton.compiler.compiler import CompiledKernel
 
-    def launch(compiled: Any, grid: tuple[int, ...], bound: dict[str, Any], stream: int) -> None:
-        values, run = bound.values(), own(compiled)
+        self._runtime, self._launcher = knobs.runtime, vars(CompiledKernel)["run"].fget
+
+    def __call__(self, compiled: Any, grid: tuple[int, ...], bound: dict[str, Any], stream: int) -> None:
+        values, run = bound.values(), self._launcher(compiled)
         metadata = compiled.launch_metadata(grid, stream, *values)
-        enter, leave = runtime.launch_enter_hook, runtime.launch_exit_hook
+        enter, leave = self._runtime.launch_enter_hook, self._runtime.launch_exit_hook
         run(*grid, stream, compiled.function, compiled.packed_metadata, metadata, enter, leave, *values)
 
-    return launch
+    def direct(self, compiled: Any) -> tuple[Callable[..., Any], Any, Any]:
+        """Launcher, function and metadata of what is loaded: a launch gives the two, and no metadata and hooks where none wants it."""
+        return self._launcher(compiled), compiled.function, compiled.packed_metadata

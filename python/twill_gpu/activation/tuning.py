@@ -180,6 +180,8 @@ class Call:
                 self.is_over = self._round.is_over
             except Exception:
                 self._round, self.is_over = None, True
+            # Launches look whether it is over.
+            self.tuning.activity.call = self
         return self._choice
 
     def exactly(self) -> tuple[Any, ...]:

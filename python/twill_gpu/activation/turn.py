@@ -36,15 +36,17 @@ class Launch(NamedTuple):
     """Makes it by stock Triton."""
     relaunch: Callable[[partial[Any], dict[str, Any]], Any]
     """Makes it by stock Triton on other arguments."""
+    settle: Callable[[Launch, Side, Contest], None]
+    """Is told by what contest the launch was a side's, after it: launches like it need not be looked at again."""
 
 
 def launch(one: Launch, decided: tuple[Side, Decides] | None = None) -> Any:
     """Launches by the side whose turn it is. decided: that, where the specialisation's own contests do not say it."""
     activity, found, by_stock = one.activity, one.found, one.by_stock
     is_capturing = activity.is_capturing()
-    found.launches += 1
+    found.looked_at[STOCK] += 1
     if is_capturing:
-        found.captured[STOCK] += 1
+        found.looked_at_captured[STOCK] += 1
     if found.beginning is not None and not is_capturing:
         found.wait_until_begun()
     if not (found.kernels or found.configurations):
@@ -73,7 +75,10 @@ def launch(one: Launch, decided: tuple[Side, Decides] | None = None) -> Any:
     if by_other is None:
         # Trials of stock Triton's are timed; launches that another one could not have are none.
         is_trial = side == STOCK and contested is not None and contested.winner is None
-        return contested.launch(STOCK, by_stock) if is_trial and contested is not None else by_stock()
+        result = contested.launch(STOCK, by_stock) if is_trial and contested is not None else by_stock()
+        if side == STOCK and isinstance(contested, Contest) and not (is_trial and is_capturing):
+            one.settle(one, STOCK, contested)
+        return result
     if is_check:
         return checking.launch(found, side, by_other, one.bound, by_stock)
     assert contested is not None, "somebody had the turn"
@@ -86,9 +91,11 @@ def launch(one: Launch, decided: tuple[Side, Decides] | None = None) -> Any:
         # It was not launched.
         found.give_up(side, f"{type(error).__name__}: {error}")
         return by_stock()
-    if is_capturing:
-        found.captured[STOCK] -= 1
-        found.captured[side] += 1
+    for counted in (found.looked_at, found.looked_at_captured) if is_capturing else (found.looked_at,):
+        counted[STOCK] -= 1
+        counted[side] += 1
+    if isinstance(contested, Contest) and contested.winner is not None:
+        one.settle(one, side, contested)
     return None
 
 

@@ -88,7 +88,8 @@ class Kernel:
             for block in parameter.get("blocks", ())
         }
         self._readers = Readers(self._parameters)
-        self._compiled, self._plans, self._nothing, self._multiprocessors = {}, {}, {}, {}
+        self._plans = self._readers.plans
+        self._compiled, self._nothing, self._multiprocessors = {}, {}, {}
         self._first, self._barriers_at, self._assembler = None, None, None
 
     def __call__(self, *args, grid, **named):
@@ -302,18 +303,10 @@ class Kernel:
         """Whether a launch on values like these has nothing left to make or load."""
         return self._form(values, grid)[0] in self._plans
 
-    def made_plan(self, names):
-        """A function of three numbers of programs and values, the last of which are those of these names in their order.
-
-        It gives the plan, if there is one with nothing left to check, and what it leaves open.
-        """
-        form, plans = self._readers.form_of(lambda name: str(names.index(name) - len(names))), self._plans
-
-        def made(programs, values):
-            key, varying = form(programs, values)
-            return (None if None in varying else plans.get(key)), varying
-
-        return made
+    @property
+    def reading(self):
+        """How arguments are read, and plans by what they depend on."""
+        return self._readers
 
     def magnitudes(self, varying):
         """Bits of the whole numbers among what a plan leaves open: launches that differ in no more are alike in work."""
@@ -539,9 +532,9 @@ def limits_of(element):
 class Readers:
     """How a launch reads parameters, by their names.
 
-    sizes: whole numbers that a plan depends on; memory: tensors and descriptors, with the function that reads one and the
-    bytes of rows before them; counts: other whole numbers, with the least, the greatest and the bits that must not be
-    set; reals: all others, with the least and the greatest.
+    sizes: whole numbers that a plan depends on; memory: tensors, whether descriptors are made of them or they
+    are some, and the bytes of rows before them; counts: other whole numbers, with the least, the greatest and the bits that must not be
+    set; reals: all others, with the least and the greatest. plans: those made so far, by what they depend on.
     """
 
     def __init__(self, parameters):
@@ -554,7 +547,7 @@ class Readers:
             if parameter["kind"] != "scalar":
                 blocks = parameter.get("blocks", ())
                 before = max((block.get("bytes_before", 0) for block in blocks), default=0)
-                self.memory.append((name, tiled if parameter["kind"] == "descriptor" else pointed, before))
+                self.memory.append((name, parameter["kind"] == "descriptor", before))
             elif element.startswith(("fp", "bf")):
                 self.reals.append((name, *(POSITIVE if parameter.get("positive") else (None, None))))
             elif name in sizes or parameter.get("not_zero"):
@@ -566,36 +559,34 @@ class Readers:
                 self.counts.append((name, least, most, 15 if parameter.get("divisible_by_16") else 0))
         self.varying = [name for name, *_ in (*self.memory, *self.counts, *self.reals)]
         """What varies between launches by one plan."""
-        self.form = self.form_of(repr)
+        self.plans = {}
+        self.form = self._form_of()
         """Of programs and values: what a plan depends on, and what it leaves open. Each launch calls it."""
 
-    def form_of(self, at):
-        """A function of as many lines as there are parameters, as loops over them would take twice its time.
-
-        at: what finds a parameter of a name among the values.
-        """
+    def _form_of(self):
+        """A function of as many lines as there are parameters, as loops over them would take twice its time."""
         known = {"whole": whole, "pointed": pointed, "tiled": tiled}
         lines, form, varying = ["def form(programs, values):"], ["programs"], []
         for i, name in enumerate(self.sizes):
-            lines += [f"    s{i} = values[{at(name)}]", f"    if s{i}.__class__ is not int: s{i} = whole(s{i})"]
+            lines += [f"    s{i} = values[{name!r}]", f"    if s{i}.__class__ is not int: s{i} = whole(s{i})"]
             form.append(f"s{i}")
-        for i, (name, place, before) in enumerate(self.memory):
-            if place is pointed:
+        for i, (name, is_tiled, before) in enumerate(self.memory):
+            if not is_tiled:
                 lines += [
-                    f"    p{i} = values[{at(name)}]",
+                    f"    p{i} = values[{name!r}]",
                     f"    try: a{i} = p{i}.data_ptr(); l{i} = (a{i} & 15, p{i}.dtype, p{i}.get_device())",
                     f"    except AttributeError: a{i}, l{i} = pointed(p{i})",
                 ]
             else:
-                lines.append(f"    a{i}, l{i} = tiled(values[{at(name)}])")
+                lines.append(f"    a{i}, l{i} = tiled(values[{name!r}])")
             form.append(f"((l{i}, a{i} > {before}) if a{i} is not None else l{i})" if before else f"l{i}")
             varying.append(f"a{i}")
         for i, (name, least, most, below) in enumerate(self.counts):
-            lines.append(f"    c{i} = values[{at(name)}]")
+            lines.append(f"    c{i} = values[{name!r}]")
             is_even = f" and not c{i} & {below}" if below else ""
             varying.append(f"c{i} if c{i}.__class__ is int and {least} <= c{i} <= {most}{is_even} else None")
         for i, (name, least, most) in enumerate(self.reals):
-            lines.append(f"    r{i} = values[{at(name)}]")
+            lines.append(f"    r{i} = values[{name!r}]")
             fits = "" if least is None else f" and {least!r} <= r{i} <= {most!r}"
             varying.append(f"r{i} if r{i}.__class__ is float{fits} else None")
         lines.append(f"    return ({', '.join(form)},), [{', '.join(varying)}]")

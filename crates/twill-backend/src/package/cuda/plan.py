@@ -116,36 +116,60 @@ class Plan:
     changing: by position among them, which of the varying values goes there.
     """
 
-    __slots__ = ("cuda", "index", "function", "ctas", "threads", "shared", "values", "places", "maps", "lock")
+    __slots__ = ("cuda", "index", "maps", "direct")
 
     def __init__(self, cuda, index, compiled, ctas, template, changing):
-        self.cuda, self.index, self.ctas, self.function = cuda, index, ctas, None
-        if compiled is None:
-            return
-        ensure_context(index)
-        self.function, self.threads, self.shared = function_of(compiled), compiled.threads, compiled.shared
-        self.lock, self.values, self.maps = threading.Lock(), [], []
+        self.cuda, self.index, self.maps, self.direct = cuda, index, [], nothing
+        """By `direct` it launches on a stream of the device, which is the current one, with varying values."""
+        if compiled is not None:
+            ensure_context(index)
+            self.direct = self._flatten(compiled, ctas, template, changing)
+
+    def _flatten(self, compiled, ctas, template, changing):
+        """A function that fills in the arguments, and calls the driver's."""
         # Where each argument is, for the driver, which copies it when the kernel is launched.
-        self.places = (ctypes.c_void_p * len(template))()
+        places = (ctypes.c_void_p * len(template))()
+        known = {"launch": driver.cuLaunchKernel, "places": places, "at": ctypes.addressof(places), "lock": threading.Lock()}
+        known.update(success=driver.CUresult.CUDA_SUCCESS, failed=self._failed, function=function_of(compiled), values=[])
+        lines = []
         for position, (argument, kind) in enumerate(zip(template, compiled.kinds)):
             which = changing.get(position)
             if isinstance(argument, (Tile, Descriptor)):
                 maps = TensorMaps(argument if isinstance(argument, Tile) else argument.tile)
+                self.maps.append(maps)
                 if which is None:
-                    self.places[position] = maps[argument.address].getPtr()
-                self.maps.append((position, which, maps))
+                    places[position] = maps[argument.address].getPtr()
+                else:
+                    known[f"maps{position}"] = maps
+                    lines.append(f"places[{position}] = maps{position}[varying[{which}]].getPtr()")
                 continue
             value = CTYPES.get(kind, ctypes.c_void_p)(argument if argument is not None else 0)
-            self.places[position] = ctypes.addressof(value)
-            self.values.append((which, value))
+            places[position] = ctypes.addressof(value)
+            known["values"].append(value)
+            if which is not None:
+                known[f"value{position}"] = value
+                lines.append(f"value{position}.value = varying[{which}]")
+        shape = f"{ctas}, 1, 1, {compiled.threads}, 1, 1, {compiled.shared}"
+        # The places are the plan's own: one launch at a time may fill them.
+        lines.append(f"(error,) = launch(function, {shape}, stream, at, 0)")
+        lines.append("if error != success: failed(error, lambda: launch(function, {shape}, stream, at, 0))".replace("{shape}", shape))
+        exec("\n".join(["def direct(stream, varying):", "    with lock:", *(f"        {line}" for line in lines)]), known)
+        return known["direct"]
+
+    def _failed(self, error, again):
+        """Raises what the driver says; where a thread has done nothing with CUDA so far, launches again with a context."""
+        if error == driver.CUresult.CUDA_ERROR_INVALID_CONTEXT and ensure_context(self.index):
+            checked(again())
+        else:
+            checked((error,))
 
     def launch(self, varying):
         """Launches with these varying values, on the current stream of the device."""
         if self.cuda.current_device() == self.index:
-            self.launch_on(self._stream(), varying)
+            self.direct(self._stream(), varying)
         else:
             with self.cuda.device(self.index):
-                self.launch_on(self._stream(), varying)
+                self.direct(self._stream(), varying)
 
     def _stream(self):
         """The current stream of the device."""
@@ -153,29 +177,23 @@ class Plan:
 
     def launch_on(self, stream, varying):
         """As `launch`, where the device is the current one, on a stream of it."""
-        if self.function is None:
-            return
-        ensure_context(self.index)
-        # The places are the plan's own: one launch at a time may fill them.
-        with self.lock:
-            for which, value in self.values:
-                if which is not None:
-                    value.value = varying[which]
-            for position, which, maps in self.maps:
-                if which is not None:
-                    self.places[position] = maps[varying[which]].getPtr()
-            checked(
-                driver.cuLaunchKernel(
-                    self.function, self.ctas, 1, 1, self.threads, 1, 1, self.shared, stream, ctypes.addressof(self.places), 0
-                )
-            )
+        self.direct(stream, varying)
+
+
+def nothing(stream, varying):
+    """The launch of no program."""
 
 
 def ensure_context(index):
-    """Makes the context that torch uses of a device current, which it is not in a thread that has done nothing with CUDA."""
-    if int(checked(driver.cuCtxGetCurrent())) == 0:
-        device = checked(driver.cuDeviceGet(index))
-        checked(driver.cuCtxSetCurrent(checked(driver.cuDevicePrimaryCtxRetain(device))))
+    """Makes the context that torch uses of a device current, which it is not in a thread that has done nothing with CUDA.
+
+    Whether it was not.
+    """
+    if int(checked(driver.cuCtxGetCurrent())) != 0:
+        return False
+    device = checked(driver.cuDeviceGet(index))
+    checked(driver.cuCtxSetCurrent(checked(driver.cuDevicePrimaryCtxRetain(device))))
+    return True
 
 
 FUNCTIONS = {}

@@ -1,0 +1,458 @@
+//! What stands in the place of a compiled kernel's launcher while Twill is active: launches of which all is settled.
+//!
+//! Nearly all launches are of this kind, so what is done here is what Twill costs. All others are `launches.Runner`'s, in Python,
+//! which says what is settled by them, and when that is settled no longer.
+
+use crate::arguments::{Arguments, whole};
+use pyo3::exceptions::{PyException, PyKeyError};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyString, PyTuple};
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Arguments of a launcher before all others: three numbers of programs, and the stream.
+const GRID_AND_STREAM: usize = 4;
+/// Classes of launches that are remembered, and plans of a kernel.
+const REMEMBERED: usize = 1024;
+
+thread_local! {
+    /// How many of those who want stock Triton's launches this thread is within.
+    static SUSPENDED: Cell<u32> = const { Cell::new(0) };
+    /// It is in a call of an autotuner that is not settled.
+    static IN_CALL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Leaves this thread's launches to stock Triton, until `resume` was called as often.
+#[pyfunction]
+pub(crate) fn suspend() {
+    SUSPENDED.set(SUSPENDED.get() + 1);
+}
+
+/// Ends what `suspend` began.
+#[pyfunction]
+pub(crate) fn resume() {
+    SUSPENDED.set(SUSPENDED.get().saturating_sub(1));
+}
+
+/// Says whether this thread is in a call of an autotuner that has a part in its launches.
+#[pyfunction]
+pub(crate) fn set_in_call(is_in: bool) {
+    IN_CALL.set(is_in);
+}
+
+/// Whether launches are Twill's business: off while it is paused, and once it has ended.
+#[pyclass(frozen, module = "twill_gpu._twill")]
+pub(crate) struct Switch(AtomicBool);
+
+#[pymethods]
+impl Switch {
+    #[new]
+    fn new() -> Self {
+        Self(AtomicBool::new(true))
+    }
+
+    /// Turns it on or off.
+    fn turn(&self, on: bool) {
+        self.0.store(on, Ordering::Relaxed);
+    }
+}
+
+/// A launcher of a compiled kernel: it takes three numbers of programs, a stream, and more arguments, the last of them those
+/// of the kernel.
+#[pyclass(frozen, module = "twill_gpu._twill")]
+pub(crate) struct SettledLauncher {
+    /// Makes all launches that are not settled.
+    #[pyo3(get)]
+    runner: Py<PyAny>,
+    /// The launcher of stock Triton, with the same arguments.
+    #[pyo3(get)]
+    original: Py<PyAny>,
+    activity: Py<PyAny>,
+    switch: Py<Switch>,
+    /// `triton.knobs.runtime`, which has the hooks.
+    runtime: Py<PyAny>,
+    names: Vec<String>,
+    /// Arguments after the stream and before those of the kernel.
+    before: usize,
+    /// The device that the kernel is loaded on, where there are several.
+    device: Option<i64>,
+    /// There is nothing but stock Triton's launcher, and its launches are counted here.
+    alone: PyOnceLock<Arc<Side>>,
+    asks_capture: PyOnceLock<Py<PyAny>>,
+    epoch: AtomicU64,
+    settled: Mutex<Settled>,
+    counted: Mutex<Vec<Arc<Side>>>,
+}
+
+/// What is settled.
+#[derive(Default)]
+struct Settled {
+    /// Where the whole numbers are that tell classes of launches apart; known with the first class.
+    numbers: Arc<[usize]>,
+    /// By class: the grid, and the bits of those numbers.
+    classes: HashMap<Box<[i64]>, Decision>,
+    kernels: Vec<(Py<PyAny>, Arc<Kernel>)>,
+}
+
+/// Whose launches of a class are.
+#[derive(Clone)]
+enum Decision {
+    Stock(Arc<Side>),
+    /// Stock Triton's for now: until the contest wants to try another one.
+    Open(Arc<Py<PyAny>>, Arc<Side>),
+    Own(Arc<Kernel>, Arc<Side>),
+    /// What stock Triton compiled with other stages and warps: its launcher, function and metadata.
+    Other(Arc<[Py<PyAny>; 3]>, Arc<Side>),
+}
+
+/// One of Twill's kernels: by what a plan depends on, the function that launches by it.
+struct Kernel {
+    arguments: Arguments,
+    plans: Mutex<HashMap<Box<[i64]>, Py<PyAny>>>,
+}
+
+/// A side of contests: how many launches it had, and how many of them into CUDA graphs.
+struct Side {
+    name: String,
+    launched: AtomicU64,
+    captured: AtomicU64,
+}
+
+/// Who makes a launch.
+enum Turn<'py> {
+    Stock,
+    /// A launcher with its arguments.
+    Other(Bound<'py, PyAny>, Bound<'py, PyTuple>),
+    /// It is made.
+    Made,
+    /// Somebody has to look at it.
+    Unsettled,
+}
+
+#[pymethods]
+impl SettledLauncher {
+    /// device: as in the struct; the rest is the `Runner`'s.
+    #[new]
+    fn new(
+        runner: Py<PyAny>,
+        original: Py<PyAny>,
+        activity: &Bound<'_, PyAny>,
+        names: Vec<String>,
+        before: usize,
+        device: Option<i64>,
+    ) -> PyResult<Self> {
+        Ok(Self {
+            runner,
+            original,
+            switch: activity.getattr("switch")?.cast::<Switch>()?.clone().unbind(),
+            runtime: activity.getattr("triton")?.getattr("knobs")?.getattr("runtime")?.unbind(),
+            activity: activity.clone().unbind(),
+            names,
+            before,
+            device,
+            alone: PyOnceLock::new(),
+            asks_capture: PyOnceLock::new(),
+            epoch: AtomicU64::new(0),
+            settled: Mutex::default(),
+            counted: Mutex::default(),
+        })
+    }
+
+    #[pyo3(signature = (*args))]
+    fn __call__<'py>(&self, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
+        let py = args.py();
+        match self.turn(args) {
+            Ok(Turn::Stock) => self.original.bind(py).call1(args),
+            Ok(Turn::Other(launcher, args)) => launcher.call1(args),
+            Ok(Turn::Made) => Ok(py.None().into_bound(py)),
+            Ok(Turn::Unsettled) => self.runner.bind(py).call1(args),
+            // It was not launched: what has to be said is said where it is tried again.
+            Err(error) if error.is_instance_of::<PyException>(py) => self.runner.bind(py).call1(args),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Changes with each `forget`: what was found out before is settled no longer.
+    #[getter]
+    fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
+    /// Forgets all that is settled.
+    fn forget(&self) {
+        let mut settled = locked(&self.settled);
+        self.epoch.fetch_add(1, Ordering::AcqRel);
+        let before = std::mem::take(&mut *settled);
+        drop(settled);
+        // What that lets go of may call whom it likes.
+        drop(before);
+    }
+
+    /// Leaves all launches to the launcher of stock Triton: there is no other, and none will be.
+    fn leave(&self, py: Python<'_>, side: &str) {
+        let side = self.side(side);
+        self.alone.get_or_init(py, || side);
+    }
+
+    /// Launches like this one are stock Triton's; with a contest, until that wants to try another one.
+    ///
+    /// args: all of a launch; numbers: names of those that tell classes apart; epoch: that before it was found out. Whether it is
+    /// settled: arguments may be of kinds that are looked at each time.
+    #[pyo3(signature = (args, numbers, epoch, side, contest=None))]
+    fn settle_stock(
+        &self,
+        args: &Bound<'_, PyTuple>,
+        numbers: Vec<String>,
+        epoch: u64,
+        side: &str,
+        contest: Option<Py<PyAny>>,
+    ) -> PyResult<bool> {
+        let side = self.side(side);
+        let decision = match contest {
+            Some(contest) => Decision::Open(Arc::new(contest), side),
+            None => Decision::Stock(side),
+        };
+        self.settle(args, &numbers, epoch, decision)
+    }
+
+    /// Launches like this one are those of what stock Triton compiled with other stages and warps.
+    ///
+    /// direct: its launcher, function and metadata.
+    fn settle_other(
+        &self,
+        args: &Bound<'_, PyTuple>,
+        numbers: Vec<String>,
+        epoch: u64,
+        side: &str,
+        direct: (Py<PyAny>, Py<PyAny>, Py<PyAny>),
+    ) -> PyResult<bool> {
+        let decision = Decision::Other(Arc::new([direct.0, direct.1, direct.2]), self.side(side));
+        self.settle(args, &numbers, epoch, decision)
+    }
+
+    /// Launches like this one are a kernel's of Twill.
+    ///
+    /// reading: how it reads arguments; direct: launches by the plan for these, on a stream, with what the plan leaves open.
+    fn settle_own(
+        &self,
+        args: &Bound<'_, PyTuple>,
+        numbers: Vec<String>,
+        epoch: u64,
+        side: &str,
+        reading: &Bound<'_, PyAny>,
+        direct: Py<PyAny>,
+    ) -> PyResult<bool> {
+        let known =
+            locked(&self.settled).kernels.iter().find(|(of, _)| of.is(reading)).map(|(_, known)| Arc::clone(known));
+        let kernel = match known {
+            Some(known) => known,
+            None => Arc::new(Kernel {
+                arguments: Arguments::new(reading, &self.names, GRID_AND_STREAM + self.before, self.device.is_some())?,
+                plans: Mutex::default(),
+            }),
+        };
+        let Some((form, _)) = kernel.arguments.read(args)? else { return Ok(false) };
+        let before = {
+            let mut plans = locked(&kernel.plans);
+            let full = plans.len() >= REMEMBERED;
+            let before = if full { std::mem::take(&mut *plans) } else { HashMap::new() };
+            plans.insert(form.into(), direct);
+            before
+        };
+        drop(before);
+        let is_settled = self.settle(args, &numbers, epoch, Decision::Own(Arc::clone(&kernel), self.side(side)))?;
+        let mut settled = locked(&self.settled);
+        if self.epoch() == epoch && !settled.kernels.iter().any(|(of, _)| of.is(reading)) {
+            settled.kernels.push((reading.clone().unbind(), kernel));
+        }
+        Ok(is_settled)
+    }
+
+    /// Launches that were settled, by side: all, and those into CUDA graphs.
+    fn counts(&self) -> Vec<(String, u64, u64)> {
+        let count = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        let counted = locked(&self.counted);
+        counted.iter().map(|one| (one.name.clone(), count(&one.launched), count(&one.captured))).collect()
+    }
+
+    /// Whoever asks a launcher what it is.
+    fn __getattr__<'py>(&self, name: &Bound<'py, PyString>) -> PyResult<Bound<'py, PyAny>> {
+        self.original.bind(name.py()).getattr(name)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        for object in [&self.runner, &self.original, &self.activity, &self.runtime] {
+            visit.call(object)?;
+        }
+        // What is being changed is not garbage.
+        let Ok(settled) = self.settled.try_lock() else { return Ok(()) };
+        for decision in settled.classes.values() {
+            // What two classes have would be visited twice.
+            if let Decision::Open(contest, _) = decision
+                && Arc::strong_count(contest) == 1
+            {
+                visit.call(&**contest)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl SettledLauncher {
+    /// Whose launch it is; where it is a kernel's of Twill, that is launched.
+    fn turn<'py>(&self, args: &Bound<'py, PyTuple>) -> PyResult<Turn<'py>> {
+        let py = args.py();
+        let is_in_call = IN_CALL.get();
+        if SUSPENDED.get() > 0 || !self.switch.get().0.load(Ordering::Relaxed) {
+            // An autotuner may want to know of it.
+            return Ok(if is_in_call { Turn::Unsettled } else { Turn::Stock });
+        }
+        if is_in_call || args.len() != GRID_AND_STREAM + self.before + self.names.len() {
+            return Ok(Turn::Unsettled);
+        }
+        if let Some(side) = self.alone.get(py) {
+            self.count(py, side);
+            return Ok(Turn::Stock);
+        }
+        let decision = {
+            let settled = locked(&self.settled);
+            match class(args, &settled.numbers)?.and_then(|class| settled.classes.get(&*class).cloned()) {
+                Some(decision) => decision,
+                None => return Ok(Turn::Unsettled),
+            }
+        };
+        match decision {
+            Decision::Stock(side) => {
+                self.count(py, &side);
+                Ok(Turn::Stock)
+            }
+            Decision::Open(contest, side) => {
+                if !contest.bind(py).call_method0(intern!(py, "rests"))?.is_truthy()? {
+                    return Ok(Turn::Unsettled);
+                }
+                self.count(py, &side);
+                Ok(Turn::Stock)
+            }
+            _ if self.is_hooked(py)? || self.is_elsewhere(py)? => Ok(Turn::Unsettled),
+            Decision::Own(kernel, side) => {
+                let Some((form, varying)) = kernel.arguments.read(args)? else { return Ok(Turn::Unsettled) };
+                let direct = locked(&kernel.plans).get(&*form).map(|direct| direct.clone_ref(py));
+                let Some(direct) = direct else { return Ok(Turn::Unsettled) };
+                direct.bind(py).call1((args.get_item(GRID_AND_STREAM - 1)?, varying))?;
+                self.count(py, &side);
+                Ok(Turn::Made)
+            }
+            Decision::Other(direct, side) => {
+                let [launcher, function, metadata] = &*direct;
+                let none = || py.None().into_bound(py);
+                // There are no hooks that want to know more.
+                let own = [function.bind(py).clone(), metadata.bind(py).clone(), none(), none(), none()];
+                let mut all = Vec::with_capacity(GRID_AND_STREAM + own.len() + self.names.len());
+                for at in 0..GRID_AND_STREAM {
+                    all.push(args.get_item(at)?);
+                }
+                all.extend(own);
+                for at in GRID_AND_STREAM + self.before..args.len() {
+                    all.push(args.get_item(at)?);
+                }
+                let all = PyTuple::new(py, all)?;
+                self.count(py, &side);
+                Ok(Turn::Other(launcher.bind(py).clone(), all))
+            }
+        }
+    }
+
+    /// Remembers whose launches like this one are, unless something has changed meanwhile.
+    fn settle(&self, args: &Bound<'_, PyTuple>, numbers: &[String], epoch: u64, decision: Decision) -> PyResult<bool> {
+        let first = GRID_AND_STREAM + self.before;
+        let position = |name: &String| {
+            let at = self.names.iter().position(|one| one == name);
+            at.map(|at| first + at).ok_or_else(|| PyKeyError::new_err(name.clone()))
+        };
+        let numbers: Vec<usize> = numbers.iter().map(position).collect::<PyResult<_>>()?;
+        let Some(class) = class(args, &numbers)? else { return Ok(false) };
+        let mut before = HashMap::new();
+        let mut settled = locked(&self.settled);
+        if self.epoch() != epoch {
+            return Ok(false);
+        }
+        if *settled.numbers != *numbers || settled.classes.len() >= REMEMBERED {
+            before = std::mem::take(&mut settled.classes);
+            settled.numbers = numbers.into();
+        }
+        let replaced = settled.classes.insert(class, decision);
+        drop(settled);
+        drop((before, replaced));
+        Ok(true)
+    }
+
+    /// A side by its name.
+    fn side(&self, name: &str) -> Arc<Side> {
+        let mut counted = locked(&self.counted);
+        if let Some(known) = counted.iter().find(|one| one.name == name) {
+            return Arc::clone(known);
+        }
+        let made = Arc::new(Side { name: name.to_owned(), launched: AtomicU64::new(0), captured: AtomicU64::new(0) });
+        counted.push(Arc::clone(&made));
+        made
+    }
+
+    /// Counts a launch by a side.
+    fn count(&self, py: Python<'_>, side: &Side) {
+        side.launched.fetch_add(1, Ordering::Relaxed);
+        if self.is_capturing(py).unwrap_or(false) {
+            side.captured.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether launches go into a CUDA graph.
+    fn is_capturing(&self, py: Python<'_>) -> PyResult<bool> {
+        let asks = match self.asks_capture.get(py) {
+            Some(asks) => asks,
+            None => {
+                let asks = self.activity.bind(py).call_method0("asks_capture")?.unbind();
+                self.asks_capture.get_or_init(py, || asks)
+            }
+        };
+        asks.bind(py).call0()?.is_truthy()
+    }
+
+    /// Whether anything is to be told of launches: profilers are told of stock Triton's, with the metadata of their authors.
+    fn is_hooked(&self, py: Python<'_>) -> PyResult<bool> {
+        let runtime = self.runtime.bind(py);
+        for name in [intern!(py, "launch_enter_hook"), intern!(py, "launch_exit_hook")] {
+            let hook = runtime.getattr(name)?;
+            if !hook.is_none() && hook.getattr_opt(intern!(py, "calls"))?.unwrap_or(hook).is_truthy()? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether another device is in use than the one that the kernel is loaded on, as `compiled[grid](…)` allows.
+    fn is_elsewhere(&self, py: Python<'_>) -> PyResult<bool> {
+        let Some(device) = self.device else { return Ok(false) };
+        Ok(self.activity.bind(py).call_method0(intern!(py, "device"))?.extract::<Option<i64>>()? != Some(device))
+    }
+}
+
+/// What a lock has. Nothing that is done with it leaves it half done.
+fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The class of a launch: the grid, and the bits of some arguments; nothing where a number is none of Python's.
+fn class(args: &Bound<'_, PyTuple>, numbers: &[usize]) -> PyResult<Option<Box<[i64]>>> {
+    let mut class = Vec::with_capacity(3 + numbers.len());
+    for at in (0..3).chain(numbers.iter().copied()) {
+        let Some(number) = whole(&args.get_item(at)?)? else { return Ok(None) };
+        let bits = || i64::from(i64::BITS - number.unsigned_abs().leading_zeros());
+        class.push(if at < 3 { number } else { bits() });
+    }
+    Ok(Some(class.into()))
+}
