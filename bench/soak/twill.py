@@ -25,7 +25,7 @@ class Twill:
         """Launches that were timed, so that they may have waited for a spin."""
         self._specialisation = specialisation
         self._functions: dict[int, Any] = {}
-        self._note_functions(hooks, launches.Runner)
+        self._note_functions(hooks, launches.SettledLauncher)
         self._remembered, self._squeezed = specialisation.REMEMBERED, 0
         self._launches: dict[int, int] = {}
         self._count_misses()
