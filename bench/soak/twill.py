@@ -75,7 +75,7 @@ class Twill:
         if not served:
             return False
         evicted = chance.choice(served)
-        evicted.contests.clear()
+        evicted.make_room()
         evicted._launcher.forget()
         self._specialisation.REMEMBERED, self._squeezed = 1, SQUEEZED
         return True

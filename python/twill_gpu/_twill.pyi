@@ -72,6 +72,7 @@ class SettledLauncher:
         self,
         runner: Callable[..., object],
         original: Callable[..., object],
+        quick: tuple[Callable[..., object], object, object] | None,
         activity: object,
         names: Sequence[str],
         before: int,
@@ -84,7 +85,7 @@ class SettledLauncher:
         self, args: tuple[object, ...], numbers: Sequence[str], epoch: int, side: str, contest: object = None
     ) -> bool: ...
     def settle_other(
-        self, args: tuple[object, ...], numbers: Sequence[str], epoch: int, side: str, direct: tuple[object, object, object]
+        self, args: tuple[object, ...], numbers: Sequence[str], epoch: int, side: str, direct: tuple[object, object, object, object]
     ) -> bool: ...
     def settle_own(
         self, args: tuple[object, ...], numbers: Sequence[str], epoch: int, side: str, reading: object, direct: object

@@ -105,15 +105,16 @@ class Contest:
         stock, other = self.milliseconds.get(STOCK), None if side is None else self.milliseconds.get(side)
         return stock / other if stock and other else None
 
-    def rests(self) -> bool:
-        """Whether the next launch is the incumbent's without a look, as trials have cost what they may; counts that launch.
+    def rest(self) -> int:
+        """How many of the next launches are the incumbent's without a look, as trials have cost what they may; counts them.
 
         Most launches before a contest is settled are of this kind.
         """
-        if self.winner is not None or self._pending or self._launched >= self._rests_until:
-            return False
-        self._launched += 1
-        return True
+        if self.winner is not None or self._pending:
+            return 0
+        rest = max(0, self._rests_until - self._launched)
+        self._launched += rest
+        return rest
 
     def turn(self) -> Side:
         """The side that has the next launch; the incumbent's into a CUDA graph, where none can be timed."""

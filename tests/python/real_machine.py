@@ -38,6 +38,7 @@ class Machine:
 
     def __init__(self):
         switch_on()
+        leave_out_other_stages()
         import torch
         import triton  # noqa: F401  that switches Twill on
 
@@ -172,6 +173,13 @@ def switch_on():
     wanted = os.environ.get("TWILL", "0") not in ("", "0", "off")
     if wanted and "_twill_start" not in sys.modules and find_spec("_twill_start"):
         __import__("_twill_start")
+
+
+def leave_out_other_stages():
+    """Has Twill's kernels alone tried: the GEMM is so small that stock Triton's with other stages and warps may be as fast."""
+    specialisation = sys.modules.get("twill_gpu.activation.specialisation")
+    if specialisation is not None:
+        specialisation.Specialised._configure = lambda found, passed: None
 
 
 def launched():

@@ -70,12 +70,18 @@ class TestGrowth:
 
     def test_contests_of_a_specialisation(self, gpu, tensor, monkeypatch):
         monkeypatch.setattr(specialisation, "REMEMBERED", 8)
+        monkeypatch.setattr(specialisation, "OPEN", 3)
         activation.install("wait")
         kernel = new()
-        for rows in range(1, 30):
+        launch(kernel, tensor, TRIALS)
+        for rows in range(5, 34):
             kernel[(rows, 3)](*gemm_arguments(tensor), **TILES, num_warps=8)
         (found,) = activation._activity.found
-        assert len(found.contests) <= 8
+        # What is under way stays, and what is settled is on record.
+        grids = [key[0] for key in found.contests]
+        assert len(grids) <= 8 and set(grids) >= {31, 32, 33} and 4 not in grids
+        launch(kernel, tensor, 1)
+        assert sides(gpu)[-1] == "twill"
 
     def test_records_of_a_folder(self, tmp_path, monkeypatch):
         monkeypatch.setattr(records, "LIMIT", 8)

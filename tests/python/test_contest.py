@@ -169,9 +169,10 @@ def test_while_trials_may_cost_nothing_more_launches_are_not_looked_at(clock):
 
     contest, rested = Watched(clock.gpu(), share=0.01), 0
     while contest.winner is None:
-        if contest.rests():
-            rested += 1
-            clock.run(2.0)
+        rest = contest.rest()
+        if rest:
+            rested += rest
+            clock.run(2.0 * rest)
         else:
             launches(contest, clock, 1, twill=1.0, stock=2)
         clock.synchronize()

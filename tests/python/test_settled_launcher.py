@@ -10,7 +10,7 @@ import pytest
 from twill_gpu import _twill
 from twill_gpu._twill import SettledLauncher
 
-BEFORE = "function", "metadata", None, None, None
+BEFORE = "function", "metadata", "of the launch", "enter", "leave"
 GRID = 4, 3, 1
 STREAM = 7
 
@@ -47,20 +47,19 @@ class Reading:
 
 
 class Resting:
-    """A contest that rests for so many launches."""
+    """A contest that rests for so many launches, each time it is asked."""
 
-    def __init__(self, launches):
-        self.launches = launches
+    def __init__(self, *rests):
+        self.left = list(rests)
 
-    def rests(self):
-        self.launches -= 1
-        return self.launches >= 0
+    def rest(self):
+        return self.left.pop(0) if self.left else 0
 
 
 class Launches:
     """A launcher of a kernel with arguments of these names, and what it was left with."""
 
-    def __init__(self, names=("a", "m", "n"), numbers=("m", "n"), device=None):
+    def __init__(self, names=("a", "m", "n"), numbers=("m", "n"), device=None, quick=None):
         self.stock, self.left, self.names, self.numbers = [], [], list(names), list(numbers)
         hooks = [SimpleNamespace(calls=[]) for _ in range(2)]
         self.runtime = SimpleNamespace(launch_enter_hook=hooks[0], launch_exit_hook=hooks[1])
@@ -72,7 +71,7 @@ class Launches:
             asks_capture=lambda: lambda: self.is_capturing,
         )
         self.launcher = SettledLauncher(
-            lambda *args: self.left.append(args) or "left", Original(self.stock), self.activity, self.names, len(BEFORE), device
+            lambda *args: self.left.append(args) or "left", Original(self.stock), quick, self.activity, self.names, len(BEFORE), device
         )
 
     def args(self, *values, grid=GRID):
@@ -149,8 +148,9 @@ def test_other_numbers_tell_other_classes(launches):
 
 
 def test_contests_that_wait_for_their_share_are_stock_triton_s(launches):
-    launches.settle("tensor", 9, 0, contest=Resting(2))
-    assert [launches("tensor", 9, 0) for _ in range(4)] == ["stock", "stock", "left", "left"]
+    launches.settle("tensor", 9, 0, contest=Resting(2, 0, 1))
+    assert [launches("tensor", 9, 0) for _ in range(5)] == ["stock", "stock", "left", "stock", "left"]
+    assert launches.counts() == {"stock": 3}
 
 
 def test_not_all_is_remembered(launches):
@@ -264,11 +264,28 @@ def test_a_kernel_has_plans_of_all_its_forms():
 
 def test_other_stages_and_warps_get_the_same_arguments():
     launches, other = Launches(("a",), ()), []
-    direct = lambda *args: other.append(args) or "other", "other function", "other metadata"
+    launcher = lambda *args: other.append(args) or "other"
+    direct = launcher, "other function", "other metadata", None
     assert launches.launcher.settle_other(launches.args("tensor"), [], 0, "num_warps=4", direct)
     assert launches("tensor") == "other"
     assert other == [(*GRID, STREAM, "other function", "other metadata", None, None, None, "tensor")]
-    assert launches.counts() == {"num_warps=4": 1}
+    quick = launcher, "cooperates", "overlaps"
+    assert launches.launcher.settle_other(launches.args("tensor"), [], 0, "num_warps=4", (print, *direct[1:3], quick))
+    assert launches("tensor") == "other"
+    metadata = "other function", "cooperates", "overlaps", None, None, "other metadata", None, None, None
+    assert other[1] == (*GRID, STREAM, *metadata, "tensor")
+    assert launches.counts() == {"num_warps=4": 2}
+
+
+def test_what_the_launcher_calls_in_the_end_is_called_at_once():
+    called = []
+    launches = Launches(quick=(lambda *args: called.append(args) or "quick", "cooperates", "overlaps"))
+    launches.settle("tensor", 9, 0)
+    assert launches("tensor", 9, 0) == "quick"
+    assert called == [(*GRID, STREAM, "function", "cooperates", "overlaps", None, None, *BEFORE[1:], "tensor", 9, 0)]
+    # For measurements all is as it would be.
+    launches.activity.switch.turn(False)
+    assert launches("tensor", 9, 0) == "stock" and len(called) == 1
 
 
 def test_hooks_are_told_of_stock_triton_s_kernels():
@@ -307,6 +324,9 @@ def test_launches_into_graphs_are_counted(launches):
     launches.is_capturing = True
     launches("tensor", 9, 0)
     assert launches.launcher.counts() == [("stock", 2, 1)]
+    # Nothing is captured on the legacy default stream.
+    launches.launcher(*GRID, 0, *BEFORE, "tensor", 9, 0)
+    assert launches.launcher.counts() == [("stock", 3, 1)]
 
 
 def test_errors_of_stock_triton_are_its_own(launches):

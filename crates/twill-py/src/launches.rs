@@ -12,11 +12,13 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple};
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Arguments of a launcher before all others: three numbers of programs, and the stream.
 const GRID_AND_STREAM: usize = 4;
+/// Those between them and the kernel's, where Triton launches: the function, metadata of the kernel and the launch, two hooks.
+const FUNCTION_AND_HOOKS: usize = 5;
 /// Classes of launches that are remembered, and plans of a kernel.
 const REMEMBERED: usize = 1024;
 
@@ -72,6 +74,7 @@ pub(crate) struct SettledLauncher {
     /// The launcher of stock Triton, with the same arguments.
     #[pyo3(get)]
     original: Py<PyAny>,
+    quick: Option<Quick>,
     activity: Py<PyAny>,
     switch: Py<Switch>,
     /// `triton.knobs.runtime`, which has the hooks.
@@ -104,11 +107,26 @@ struct Settled {
 enum Decision {
     Stock(Arc<Side>),
     /// Stock Triton's for now: until the contest wants to try another one.
-    Open(Arc<Py<PyAny>>, Arc<Side>),
+    Open(Arc<Open>, Arc<Side>),
     Own(Arc<Kernel>, Arc<Side>),
-    /// What stock Triton compiled with other stages and warps: its launcher, function and metadata.
-    Other(Arc<[Py<PyAny>; 3]>, Arc<Side>),
+    /// What stock Triton compiled with other stages and warps.
+    Other(Arc<Other>, Arc<Side>),
 }
+
+/// The function that stock Triton's launcher calls in the end, and what it is told besides the launch: whether thread blocks
+/// cooperate, and whether launches overlap. It has no scratch memory.
+#[derive(FromPyObject)]
+struct Quick(Py<PyAny>, Py<PyAny>, Py<PyAny>);
+
+/// A contest that is not settled, and the launches that it leaves to stock Triton without a look.
+struct Open {
+    contest: Py<PyAny>,
+    left: AtomicI64,
+}
+
+/// A kernel of stock Triton's with another launcher, that launcher, its function and metadata.
+#[derive(FromPyObject)]
+struct Other(Py<PyAny>, Py<PyAny>, Py<PyAny>, Option<Quick>);
 
 /// One of Twill's kernels: by what a plan depends on, the function that launches by it.
 struct Kernel {
@@ -125,8 +143,10 @@ struct Side {
 
 /// Who makes a launch.
 enum Turn<'py> {
+    /// Stock Triton, as if there were nothing else.
+    Left,
     Stock,
-    /// A launcher with its arguments.
+    /// What is called, with its arguments.
     Other(Bound<'py, PyAny>, Bound<'py, PyTuple>),
     /// It is made.
     Made,
@@ -136,11 +156,13 @@ enum Turn<'py> {
 
 #[pymethods]
 impl SettledLauncher {
-    /// device: as in the struct; the rest is the `Runner`'s.
+    /// quick: what the original calls in the end, if that can be called at once; device: as in the struct; the rest is the
+    /// `Runner`'s.
     #[new]
     fn new(
         runner: Py<PyAny>,
         original: Py<PyAny>,
+        quick: Option<Quick>,
         activity: &Bound<'_, PyAny>,
         names: Vec<String>,
         before: usize,
@@ -149,6 +171,7 @@ impl SettledLauncher {
         Ok(Self {
             runner,
             original,
+            quick: if before == FUNCTION_AND_HOOKS { quick } else { None },
             switch: activity.getattr("switch")?.cast::<Switch>()?.clone().unbind(),
             runtime: activity.getattr("triton")?.getattr("knobs")?.getattr("runtime")?.unbind(),
             activity: activity.clone().unbind(),
@@ -167,7 +190,14 @@ impl SettledLauncher {
     fn __call__<'py>(&self, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
         let py = args.py();
         match self.turn(args) {
-            Ok(Turn::Stock) => self.original.bind(py).call1(args),
+            Ok(Turn::Left) => self.original.bind(py).call1(args),
+            Ok(Turn::Stock) => match &self.quick {
+                Some(quick) => {
+                    let own = [4, 5, 6, 7, 8].map(|at| args.get_item(at));
+                    quick.0.bind(py).call1(quick.arguments(args, GRID_AND_STREAM + FUNCTION_AND_HOOKS, own)?)
+                }
+                None => self.original.bind(py).call1(args),
+            },
             Ok(Turn::Other(launcher, args)) => launcher.call1(args),
             Ok(Turn::Made) => Ok(py.None().into_bound(py)),
             Ok(Turn::Unsettled) => self.runner.bind(py).call1(args),
@@ -214,7 +244,7 @@ impl SettledLauncher {
     ) -> PyResult<bool> {
         let side = self.side(side);
         let decision = match contest {
-            Some(contest) => Decision::Open(Arc::new(contest), side),
+            Some(contest) => Decision::Open(Arc::new(Open { contest, left: AtomicI64::new(0) }), side),
             None => Decision::Stock(side),
         };
         self.settle(args, &numbers, epoch, decision)
@@ -222,16 +252,16 @@ impl SettledLauncher {
 
     /// Launches like this one are those of what stock Triton compiled with other stages and warps.
     ///
-    /// direct: its launcher, function and metadata.
+    /// direct: its launcher, function and metadata, and what the launcher calls in the end, if that can be called at once.
     fn settle_other(
         &self,
         args: &Bound<'_, PyTuple>,
         numbers: Vec<String>,
         epoch: u64,
         side: &str,
-        direct: (Py<PyAny>, Py<PyAny>, Py<PyAny>),
+        direct: Other,
     ) -> PyResult<bool> {
-        let decision = Decision::Other(Arc::new([direct.0, direct.1, direct.2]), self.side(side));
+        let decision = Decision::Other(Arc::new(direct), self.side(side));
         self.settle(args, &numbers, epoch, decision)
     }
 
@@ -261,8 +291,7 @@ impl SettledLauncher {
             let mut plans = locked(&kernel.plans);
             let full = plans.len() >= REMEMBERED;
             let before = if full { std::mem::take(&mut *plans) } else { HashMap::new() };
-            plans.insert(form.into(), direct);
-            before
+            (plans.insert(form.into(), direct), before)
         };
         drop(before);
         let is_settled = self.settle(args, &numbers, epoch, Decision::Own(Arc::clone(&kernel), self.side(side)))?;
@@ -293,10 +322,10 @@ impl SettledLauncher {
         let Ok(settled) = self.settled.try_lock() else { return Ok(()) };
         for decision in settled.classes.values() {
             // What two classes have would be visited twice.
-            if let Decision::Open(contest, _) = decision
-                && Arc::strong_count(contest) == 1
+            if let Decision::Open(open, _) = decision
+                && Arc::strong_count(open) == 1
             {
-                visit.call(&**contest)?;
+                visit.call(&open.contest)?;
             }
         }
         Ok(())
@@ -310,13 +339,13 @@ impl SettledLauncher {
         let is_in_call = IN_CALL.get();
         if SUSPENDED.get() > 0 || !self.switch.get().0.load(Ordering::Relaxed) {
             // An autotuner may want to know of it.
-            return Ok(if is_in_call { Turn::Unsettled } else { Turn::Stock });
+            return Ok(if is_in_call { Turn::Unsettled } else { Turn::Left });
         }
         if is_in_call || args.len() != GRID_AND_STREAM + self.before + self.names.len() {
             return Ok(Turn::Unsettled);
         }
         if let Some(side) = self.alone.get(py) {
-            self.count(py, side);
+            self.count(args, side);
             return Ok(Turn::Stock);
         }
         let decision = {
@@ -328,14 +357,14 @@ impl SettledLauncher {
         };
         match decision {
             Decision::Stock(side) => {
-                self.count(py, &side);
+                self.count(args, &side);
                 Ok(Turn::Stock)
             }
-            Decision::Open(contest, side) => {
-                if !contest.bind(py).call_method0(intern!(py, "rests"))?.is_truthy()? {
+            Decision::Open(open, side) => {
+                if !open.rests(py)? {
                     return Ok(Turn::Unsettled);
                 }
-                self.count(py, &side);
+                self.count(args, &side);
                 Ok(Turn::Stock)
             }
             _ if self.is_hooked(py)? || self.is_elsewhere(py)? => Ok(Turn::Unsettled),
@@ -344,25 +373,21 @@ impl SettledLauncher {
                 let direct = locked(&kernel.plans).get(&*form).map(|direct| direct.clone_ref(py));
                 let Some(direct) = direct else { return Ok(Turn::Unsettled) };
                 direct.bind(py).call1((args.get_item(GRID_AND_STREAM - 1)?, varying))?;
-                self.count(py, &side);
+                self.count(args, &side);
                 Ok(Turn::Made)
             }
-            Decision::Other(direct, side) => {
-                let [launcher, function, metadata] = &*direct;
-                let none = || py.None().into_bound(py);
+            Decision::Other(other, side) => {
+                let Other(launcher, function, metadata, quick) = &*other;
                 // There are no hooks that want to know more.
-                let own = [function.bind(py).clone(), metadata.bind(py).clone(), none(), none(), none()];
-                let mut all = Vec::with_capacity(GRID_AND_STREAM + own.len() + self.names.len());
-                for at in 0..GRID_AND_STREAM {
-                    all.push(args.get_item(at)?);
-                }
-                all.extend(own);
-                for at in GRID_AND_STREAM + self.before..args.len() {
-                    all.push(args.get_item(at)?);
-                }
-                let all = PyTuple::new(py, all)?;
-                self.count(py, &side);
-                Ok(Turn::Other(launcher.bind(py).clone(), all))
+                let none = || Ok(py.None().into_bound(py));
+                let own = [Ok(function.bind(py).clone()), Ok(metadata.bind(py).clone()), none(), none(), none()];
+                let rest = GRID_AND_STREAM + self.before;
+                let turn = match quick {
+                    Some(quick) => Turn::Other(quick.0.bind(py).clone(), quick.arguments(args, rest, own)?),
+                    None => Turn::Other(launcher.bind(py).clone(), joined(args, rest, own)?),
+                };
+                self.count(args, &side);
+                Ok(turn)
             }
         }
     }
@@ -403,9 +428,11 @@ impl SettledLauncher {
     }
 
     /// Counts a launch by a side.
-    fn count(&self, py: Python<'_>, side: &Side) {
+    fn count(&self, args: &Bound<'_, PyTuple>, side: &Side) {
         side.launched.fetch_add(1, Ordering::Relaxed);
-        if self.is_capturing(py).unwrap_or(false) {
+        // The legacy default stream has the handle 0, and is never captured.
+        let is_default = args.get_item(GRID_AND_STREAM - 1).is_ok_and(|stream| matches!(whole(&stream), Ok(Some(0))));
+        if !is_default && self.is_capturing(args.py()).unwrap_or(false) {
             side.captured.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -439,6 +466,54 @@ impl SettledLauncher {
         let Some(device) = self.device else { return Ok(false) };
         Ok(self.activity.bind(py).call_method0(intern!(py, "device"))?.extract::<Option<i64>>()? != Some(device))
     }
+}
+
+impl Quick {
+    /// Its arguments: own are function, metadata of the kernel and the launch, and hooks; rest: where those of the kernel begin.
+    fn arguments<'py>(
+        &self,
+        args: &Bound<'py, PyTuple>,
+        rest: usize,
+        own: [PyResult<Bound<'py, PyAny>>; FUNCTION_AND_HOOKS],
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        let py = args.py();
+        let [function, more @ ..] = own;
+        let none = || Ok(py.None().into_bound(py));
+        let Self(_, cooperates, overlaps) = self;
+        let before = [function, Ok(cooperates.bind(py).clone()), Ok(overlaps.bind(py).clone()), none(), none()];
+        joined(args, rest, before.into_iter().chain(more))
+    }
+}
+
+impl Open {
+    /// Whether the next launch is stock Triton's without a look; counts it.
+    fn rests(&self, py: Python<'_>) -> PyResult<bool> {
+        if self.left.fetch_sub(1, Ordering::Relaxed) > 0 {
+            return Ok(true);
+        }
+        let more: i64 = self.contest.bind(py).call_method0(intern!(py, "rest"))?.extract()?;
+        self.left.store(more - 1, Ordering::Relaxed);
+        Ok(more > 0)
+    }
+}
+
+/// Grid and stream of a launch, then others, then the arguments of the kernel, which begin at `rest`.
+fn joined<'py>(
+    args: &Bound<'py, PyTuple>,
+    rest: usize,
+    others: impl IntoIterator<Item = PyResult<Bound<'py, PyAny>>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let mut all = Vec::with_capacity(args.len() + 8);
+    for at in 0..GRID_AND_STREAM {
+        all.push(args.get_item(at)?);
+    }
+    for other in others {
+        all.push(other?);
+    }
+    for at in rest..args.len() {
+        all.push(args.get_item(at)?);
+    }
+    PyTuple::new(args.py(), all)
 }
 
 /// What a lock has. Nothing that is done with it leaves it half done.

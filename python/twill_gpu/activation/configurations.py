@@ -160,8 +160,8 @@ class Made:
         self.side = Configuration(*made["configuration"]).side
         self.kernel: Any = None
         """The `CompiledKernel` once it is on the GPU."""
-        self.direct: tuple[Any, Any, Any] | None = None
-        """Then its launcher, function and metadata: `Launches.direct`."""
+        self.direct: tuple[Any, Any, Any, Any] | None = None
+        """Then what launches it: `Launches.direct`."""
 
     def load(self, launches: Launches) -> int:
         """Loads it on the GPU in use; the registers of a thread that are in memory. Raises what Triton raises if it does not fit."""

@@ -20,6 +20,7 @@ from .configurations import Compiled
 from .function import Function, function_of, nothing_for_twill
 from .rounds import Seen
 from .specialisation import Specialised
+from .stock import quick
 
 if TYPE_CHECKING:
     from .activity import Activity
@@ -68,7 +69,7 @@ class Runner:
         self._failures = 0
         # What was loaded on one device may be launched on another one: by `compiled[grid](…)`.
         self._checked = None if activity.has_one_device() else kernel.device
-        self.launcher = SettledLauncher(self, original, activity, kernel.names, kernel.first, self._checked)
+        self.launcher = SettledLauncher(self, original, quick(original), activity, kernel.names, kernel.first, self._checked)
 
     def __call__(self, x: int, y: int, z: int, stream: int, *rest: Any) -> Any:
         activity, thread, found, epoch = self._activity, self._thread, self.found, self.launcher.epoch

@@ -41,6 +41,8 @@ REMEMBERED = 256
 """Contests that are kept for a specialisation."""
 CONTESTS = 16384
 """Contests that are kept for all of them. What is forgotten is read again from disk."""
+OPEN = 16
+"""Contests of a specialisation that stay when room is made, as what they have found out so far is nowhere else."""
 BEGIN_SECONDS = 10.0
 """How long a second launch waits at most until it is known what the cache has: it takes some tenths of a second."""
 WAIT_SECONDS = 120.0
@@ -489,6 +491,11 @@ class Specialised:
         """Those of them that went into CUDA graphs."""
         return self.looked_at_captured + Counter({Side(side): captured for side, _, captured in self._launcher.counts()})
 
+    def make_room(self) -> None:
+        """Forgets contests that are settled, which are read again, and all but the newest of those that are open."""
+        under_way = [(key, one) for key, one in list(self.contests.items()) if one.winner is None]
+        self.contests = dict(under_way[-OPEN:])
+
     def contest_for(self, key: tuple[int, ...]) -> Contest | None:
         """The contest for a class of launches; None where nothing can be timed, and stock Triton has it."""
         found = self.contests.get(key)
@@ -497,7 +504,7 @@ class Specialised:
             if gpu is None:
                 return None
             if len(self.contests) >= min(REMEMBERED, CONTESTS // max(1, self.activity.kernels)):
-                self.contests.clear()
+                self.make_room()
             found = self.contests[key] = self._contest(gpu, self.record_of(key))
         return found
 

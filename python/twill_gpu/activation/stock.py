@@ -6,6 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 
+Quick = tuple[Callable[..., Any], Any, Any]
+
+
 class Launches:
     """Launches `compiled` on a grid and a stream as Triton 3.6 to 3.9 do. Made before anything of Triton's is replaced."""
 
@@ -21,6 +24,18 @@ class Launches:
         enter, leave = self._runtime.launch_enter_hook, self._runtime.launch_exit_hook
         run(*grid, stream, compiled.function, compiled.packed_metadata, metadata, enter, leave, *values)
 
-    def direct(self, compiled: Any) -> tuple[Callable[..., Any], Any, Any]:
-        """Launcher, function and metadata of what is loaded: a launch gives the two, and no metadata and hooks where none wants it."""
-        return self._launcher(compiled), compiled.function, compiled.packed_metadata
+    def direct(self, compiled: Any) -> tuple[Callable[..., Any], Any, Any, Quick | None]:
+        """Launcher, function and metadata of what is loaded, and what the launcher calls in the end, if that can be called."""
+        launcher = self._launcher(compiled)
+        return launcher, compiled.function, compiled.packed_metadata, quick(launcher)
+
+
+def quick(launcher: Any) -> Quick | None:
+    """The function that Triton 3.6's launcher calls in the end, and what it is told; None where there is more to do than that."""
+    from triton.backends.nvidia.driver import CudaLauncher
+
+    is_plain = type(launcher) is CudaLauncher and not (launcher.global_scratch_size or launcher.profile_scratch_size)
+    # Later ones take their arguments as a tuple.
+    if not is_plain or hasattr(launcher, "arg_annotations") or getattr(launcher, "gsan_enabled", False):
+        return None
+    return launcher.launch, launcher.launch_cooperative_grid, launcher.launch_pdl
