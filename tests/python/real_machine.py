@@ -38,9 +38,10 @@ class Machine:
 
     def __init__(self):
         switch_on()
-        leave_out_other_stages()
         import torch
         import triton  # noqa: F401  that switches Twill on
+
+        leave_out_other_stages()
 
         # Processes are many, and what is calculated on the CPU is little.
         torch.set_num_threads(1)

@@ -80,8 +80,6 @@ class TestGrowth:
         # What is under way stays, and what is settled is on record.
         grids = [key[0] for key in found.contests]
         assert len(grids) <= 8 and set(grids) >= {31, 32, 33} and 4 not in grids
-        launch(kernel, tensor, 1)
-        assert sides(gpu)[-1] == "twill"
 
     def test_records_of_a_folder(self, tmp_path, monkeypatch):
         monkeypatch.setattr(records, "LIMIT", 8)
