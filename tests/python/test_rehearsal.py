@@ -11,7 +11,7 @@ import triton
 from conftest import Half
 from test_activation import gpu  # noqa: F401
 from twill_gpu import activation
-from twill_gpu.activation import rehearsal
+from twill_gpu.activation import checking, rehearsal
 from twill_gpu.activation.copies import Copies
 from twill_gpu.activation.function import Function
 from twill_gpu.activation.records import Records
@@ -27,8 +27,8 @@ class Storage:
 
     made = []
 
-    def __init__(self, address, held=0):
-        self.address, self.held = address, held
+    def __init__(self, address, held=0, size=1 << 10):
+        self.address, self.held, self.size = address, held, size
 
     def data_ptr(self):
         return self.address
@@ -39,6 +39,9 @@ class Storage:
 
     def copy_(self, other):
         self.held = other.held
+
+    def nbytes(self):
+        return self.size
 
 
 class Stored(Half):
@@ -237,6 +240,29 @@ def test_copies_share_memory_as_the_tensors_do():
     copies.restore()
     assert (copies.values["x"].storage.held, whole.held) == (7, 7)
 
+
+def test_nothing_is_not_copied():
+    empty = Storage(0, size=0)
+    empty.clone = None
+    x = Stored([0], empty)
+    assert Copies({"x": x}).values["x"] is x
+
+
+@pytest.mark.parametrize("part", ["Copies", "difference"])
+def test_operations_of_torch_that_fail_are_not_the_application_s(waiting, gpu, tensor, monkeypatch, part):  # noqa: F811
+    def fails(*_):
+        raise RuntimeError("Triton Error [CUDA]: invalid argument")
+
+    torch = sys.modules["torch"]
+    torch.cuda.OutOfMemoryError = MemoryError
+    monkeypatch.setattr(checking, part, fails)
+    monkeypatch.setattr(checking, "allowed", lambda tensors: 0.0)
+    activation.install("check")
+    kernel = triton.jit(gemm_pointers.gemm_pointers.fn)
+    for _ in range(3):
+        call(kernel)
+    (status,) = activation.status()
+    assert any("not checked" in line and "invalid argument" in line for line in status.checked), status.checked
 
 
 def test_memory_within_tuples_is_not_copied_and_not_written():

@@ -23,7 +23,7 @@ class Copies:
         """Memory and its copy, by its address."""
         for name, tensor in tensors.items():
             storage = tensor.untyped_storage()
-            if name not in read_only and storage.data_ptr() not in self._pairs:
+            if name not in read_only and storage.nbytes() and storage.data_ptr() not in self._pairs:
                 self._pairs[storage.data_ptr()] = storage, storage.clone()
         self.values = {name: self._twin(value, tensors.get(name)) for name, value in bound.items()}
         """The arguments by name."""
