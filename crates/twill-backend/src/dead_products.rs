@@ -68,7 +68,8 @@ fn is_dead(node: &Node, live: &Live) -> bool {
 /// Takes an MMA out, if one of the waits behind it in its list of nodes is for it. Those before that one count it among the MMAs
 /// that still run.
 fn without(nodes: &mut Vec<Node>, k: usize) -> bool {
-    let Node::Op(Op::Wgmma { to, .. }, _) = nodes[k] else { return false };
+    let Node::Op(Op::Wgmma { to, left, right, .. }, _) = &nodes[k] else { return false };
+    let (to, mut unused): (VariableId, Live) = (*to, operands(left, right).collect());
     let (mut started, mut waits, mut is_over) = (0, Vec::new(), false);
     for (at, node) in nodes.iter().enumerate().skip(k + 1) {
         match node {
@@ -87,10 +88,19 @@ fn without(nodes: &mut Vec<Node>, k: usize) -> bool {
     if !is_over {
         return false;
     }
+    for (at, node) in nodes[..waits.last().map_or(k, |last| *last)].iter().enumerate() {
+        if let Node::Op(Op::Wgmma { left, right, .. }, _) = node
+            && at != k
+        {
+            operands(left, right).for_each(|operand| {
+                unused.remove(&operand);
+            });
+        }
+    }
     for at in waits.iter().rev() {
         let Node::Op(Op::WgmmaWait { pending, completed, in_flight }, _) = &mut nodes[*at] else { continue };
         *pending -= u32::from(Some(at) != waits.last());
-        completed.retain(|one| *one != to);
+        completed.retain(|one| *one != to && !unused.contains(one));
         in_flight.retain(|one| *one != to);
         if completed.is_empty() && in_flight.is_empty() {
             nodes.remove(*at);
@@ -111,11 +121,7 @@ fn before_op(op: &Op, live: &mut Live) {
         }
         Op::Wgmma { to, left, right, accumulator } => {
             live.remove(to);
-            let operands = [left, right].into_iter().filter_map(|operand| match operand {
-                Operand::Registers(variable) => Some(variable),
-                Operand::Shared(_) => None,
-            });
-            live.extend(operands.chain(accumulator));
+            live.extend(operands(left, right).chain(*accumulator));
         }
         Op::WgmmaInit(variable) => {
             live.insert(*variable);
@@ -127,6 +133,14 @@ fn before_op(op: &Op, live: &mut Live) {
         _ => {}
     }
     op.expressions().into_iter().for_each(|expression| add(expression, live));
+}
+
+/// Variables that an MMA takes operands from.
+fn operands<'a>(left: &'a Operand, right: &'a Operand) -> impl Iterator<Item = VariableId> + 'a {
+    [left, right].into_iter().filter_map(|operand| match operand {
+        Operand::Registers(variable) => Some(*variable),
+        Operand::Shared(_) => None,
+    })
 }
 
 /// What an expression reads.
@@ -176,6 +190,21 @@ warp_program dead {{
         let (body, _) = body.split_once("\n    end {").unwrap();
         let lines = body.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "}");
         lines.map(|line| line.replace(SUM, "SUM")).collect::<Vec<_>>().join("; ")
+    }
+
+    #[test]
+    fn a_wait_names_no_operand_of_what_is_gone() {
+        let zero = "let %x = broadcast(float(0.0) : [] f32) : [64, 64] f32";
+        let of_registers = "wgmma %x = %z, b_buffer <result 0 1, 0, current 0> accumulator %x";
+        let wait = "wgmma_wait 0 completed [%x, %z] in_flight []";
+        assert_eq!(left(&format!("{zero}\n{of_registers}\n{wait}")), zero);
+        // Another product has it too, and goes on.
+        let other = of_registers.replace("%x", "%y");
+        let wait = "wgmma_wait 0 completed [%y, %x, %z] in_flight []";
+        assert_eq!(
+            left(&format!("{other}\n{zero}\n{of_registers}\n{wait}")),
+            format!("{other}; {zero}; wgmma_wait 0 completed [%y, %z] in_flight []")
+        );
     }
 
     #[test]
