@@ -65,14 +65,13 @@ class SettledLauncher:
     """In the place of a compiled kernel's launcher: makes launches of which all is settled, and gives others to a `Runner`."""
 
     original: Callable[..., object]
-    runner: Callable[..., object]
     epoch: int
 
     def __init__(
         self,
         runner: Callable[..., object],
         original: Callable[..., object],
-        quick: tuple[Callable[..., object], object, object] | None,
+        launch_function: tuple[Callable[..., object], object, object] | None,
         activity: object,
         names: Sequence[str],
         before: int,
@@ -88,6 +87,6 @@ class SettledLauncher:
         self, args: tuple[object, ...], numbers: Sequence[str], epoch: int, side: str, direct: tuple[object, object, object, object]
     ) -> bool: ...
     def settle_own(
-        self, args: tuple[object, ...], numbers: Sequence[str], epoch: int, side: str, reading: object, direct: object
+        self, args: tuple[object, ...], numbers: Sequence[str], epoch: int, side: str, reading: object, plan: tuple[object, object]
     ) -> bool: ...
     def counts(self) -> list[tuple[str, int, int]]: ...

@@ -49,7 +49,7 @@ class ScheduledKernel:
         self.is_planned = self._kernel.is_planned
         """Whether a launch on such arguments has nothing left to make or load."""
         self.reading = self._kernel.reading
-        """How a launch reads arguments, and finds the plan of one that was planned before."""
+        """How a launch reads arguments."""
         self.magnitudes = self._kernel.magnitudes
         """Bits of the whole numbers that a plan leaves open."""
         self.refused: type[Exception] = self._module.Refused

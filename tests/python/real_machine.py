@@ -26,6 +26,8 @@ WAITS = 4
 """Each so many launches the GPU is waited for."""
 NOTHING = 0.5
 """What a result holds before its launch: no product of whole numbers."""
+WITH_OTHER_STAGES = "autograd", "inference"
+"""Applications in which stock Triton's other stages and warps are tried too."""
 WRONG = 3
 """Results of a process that are named if they are wrong."""
 
@@ -41,8 +43,8 @@ class Machine:
         import torch
         import triton  # noqa: F401  that switches Twill on
 
-        leave_out_other_stages()
-
+        if sys.argv[1] not in WITH_OTHER_STAGES:
+            leave_out_other_stages()
         # Processes are many, and what is calculated on the CPU is little.
         torch.set_num_threads(1)
         self.torch, self._pid = torch, os.getpid()

@@ -19,7 +19,7 @@ import twill_gpu
 from test_jit import TILES, gemm_arguments
 from torch_clock import Clock
 from twill_gpu import activation
-from twill_gpu.activation import forms, specialisation, workers
+from twill_gpu.activation import forms, launches, specialisation, workers
 from twill_gpu.activation.records import Records, digest_of
 from twill_gpu.activation.settings import Mode, Settings
 from twill_gpu.activation.sources import may_multiply
@@ -487,6 +487,41 @@ class TestNeverWrong:
         launch(kernel, tensor, 3)
         assert set(sides(gpu)) == {"stock"} and len(gpu.launched) == 5
         assert activation.status()[0].reason == "RuntimeError: no such launch"
+
+    def test_a_contest_that_another_thread_ends_during_a_launch(self, gpu, tensor):
+        activation.install("wait")
+        kernel = triton.jit(gemm.gemm_tma.fn)
+        launch(kernel, tensor, 2)
+        (found,) = activation._activity.found
+        asked = []
+        (contest,) = found.contests.values()
+        turn_of = contest.turn
+        launch_of = contest.launch
+
+        def launched(side, launch):
+            result = launch_of(side, launch)
+            # Twill's kernel wins while stock Triton's is launched.
+            contest.winner = "twill"
+            asked.append(side)
+            return result
+
+        contest.turn, contest.launch = lambda: "stock", launched
+        launch(kernel, tensor, 1)
+        contest.turn, contest.launch = turn_of, launch_of
+        launch(kernel, tensor, 2)
+        assert asked == ["stock"] and sides(gpu)[-2:] == ["twill", "twill"]
+
+    def test_changes_while_it_is_launched_are_no_failures(self, gpu, tensor, monkeypatch):
+        activation.install("wait")
+        kernel = triton.jit(gemm.gemm_tma.fn)
+        launch(kernel, tensor, TRIALS)
+        (found,) = activation._activity.found
+        for _ in range(2 * launches.FAILURES):
+            found._launcher.forget()
+            launch(kernel, tensor, 1)
+        before = found.looked_at.total()
+        launch(kernel, tensor, 5)
+        assert found.looked_at.total() == before, "they are settled"
 
     def test_arguments_that_a_kernel_refuses(self, gpu, tensor):
         activation.install("wait")

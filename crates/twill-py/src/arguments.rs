@@ -15,8 +15,6 @@ pub(crate) struct Arguments {
     memory: Vec<Memory>,
     counts: Vec<Count>,
     reals: Vec<Real>,
-    /// There are several devices, so that memory may be of another one.
-    has_devices: bool,
 }
 
 /// A tensor, or a tensor descriptor.
@@ -47,9 +45,8 @@ struct Real {
 type Read<'py> = (Vec<i64>, Bound<'py, PyList>);
 
 impl Arguments {
-    /// reading: `Kernel.reading` of a kernel; names: of its parameters in a launch, from position `first` on; has_devices: there
-    /// are several.
-    pub(crate) fn new(reading: &Bound<'_, PyAny>, names: &[String], first: usize, has_devices: bool) -> PyResult<Self> {
+    /// reading: `Kernel.reading` of a kernel; names: of its parameters in a launch, from position `first` on.
+    pub(crate) fn new(reading: &Bound<'_, PyAny>, names: &[String], first: usize) -> PyResult<Self> {
         let at = |name: &String| {
             let found = names.iter().position(|one| one == name);
             found.map(|at| first + at).ok_or_else(|| PyKeyError::new_err(name.clone()))
@@ -76,7 +73,6 @@ impl Arguments {
             memory: memory.collect::<PyResult<_>>()?,
             counts: counts.collect::<PyResult<_>>()?,
             reals: reals.collect::<PyResult<_>>()?,
-            has_devices,
         })
     }
 
@@ -89,12 +85,7 @@ impl Arguments {
             form.push(number);
         }
         for one in &self.memory {
-            let value = args.get_item(one.at)?;
-            let tensor = one.tensor(&value)?;
-            if self.has_devices {
-                form.push(tensor.call_method0(intern!(args.py(), "get_device"))?.extract()?);
-            }
-            let Some(address) = one.read(&value, &tensor, &mut form)? else { return Ok(None) };
+            let Some(address) = one.read(&args.get_item(one.at)?, &mut form)? else { return Ok(None) };
             varying.push(address);
         }
         for one in &self.counts {
@@ -132,14 +123,12 @@ impl Memory {
     }
 
     /// The address; what a plan depends on besides goes into the form. Nothing where that is of a kind that is rare.
-    fn read<'py>(
-        &self,
-        value: &Bound<'py, PyAny>,
-        tensor: &Bound<'py, PyAny>,
-        form: &mut Vec<i64>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn read<'py>(&self, value: &Bound<'py, PyAny>, form: &mut Vec<i64>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let py = value.py();
-        let is_descriptor = !value.is(tensor);
+        let tensor = self.tensor(value)?;
+        let is_descriptor = !value.is(&tensor);
+        // That of a tensor on the CPU is negative.
+        form.push(tensor.call_method0(intern!(py, "get_device"))?.extract()?);
         let address = tensor.call_method0(intern!(py, "data_ptr"))?;
         let number: u64 = address.extract()?;
         let is_behind = i64::from(self.before > 0 && number > self.before);

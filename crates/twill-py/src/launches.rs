@@ -4,7 +4,10 @@
 //! which says what is settled by them, and when that is settled no longer.
 
 use crate::arguments::{Arguments, whole};
-use pyo3::exceptions::{PyException, PyKeyError};
+use pyo3::exceptions::{
+    PyArithmeticError, PyAttributeError, PyKeyError, PyLookupError, PyMemoryError, PyRuntimeError, PyTypeError,
+    PyValueError,
+};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -69,16 +72,15 @@ impl Switch {
 #[pyclass(frozen, module = "twill_gpu._twill")]
 pub(crate) struct SettledLauncher {
     /// Makes all launches that are not settled.
-    #[pyo3(get)]
     runner: Py<PyAny>,
     /// The launcher of stock Triton, with the same arguments.
     #[pyo3(get)]
     original: Py<PyAny>,
-    quick: Option<Quick>,
+    launch_function: Option<LaunchFunction>,
     activity: Py<PyAny>,
     switch: Py<Switch>,
-    /// `triton.knobs.runtime`, which has the hooks.
-    runtime: Py<PyAny>,
+    /// `triton.knobs`, whose `runtime` has the hooks.
+    knobs: Py<PyAny>,
     names: Vec<String>,
     /// Arguments after the stream and before those of the kernel.
     before: usize,
@@ -107,32 +109,36 @@ struct Settled {
 enum Decision {
     Stock(Arc<Side>),
     /// Stock Triton's for now: until the contest wants to try another one.
-    Open(Arc<Open>, Arc<Side>),
+    Open(Arc<OpenContest>, Arc<Side>),
     Own(Arc<Kernel>, Arc<Side>),
     /// What stock Triton compiled with other stages and warps.
-    Other(Arc<Other>, Arc<Side>),
+    Other(Arc<OtherConfiguration>, Arc<Side>),
 }
 
 /// The function that stock Triton's launcher calls in the end, and what it is told besides the launch: whether thread blocks
 /// cooperate, and whether launches overlap. It has no scratch memory.
 #[derive(FromPyObject)]
-struct Quick(Py<PyAny>, Py<PyAny>, Py<PyAny>);
+struct LaunchFunction(Py<PyAny>, Py<PyAny>, Py<PyAny>);
 
 /// A contest that is not settled, and the launches that it leaves to stock Triton without a look.
-struct Open {
+struct OpenContest {
     contest: Py<PyAny>,
     left: AtomicI64,
 }
 
 /// A kernel of stock Triton's with another launcher, that launcher, its function and metadata.
 #[derive(FromPyObject)]
-struct Other(Py<PyAny>, Py<PyAny>, Py<PyAny>, Option<Quick>);
+struct OtherConfiguration(Py<PyAny>, Py<PyAny>, Py<PyAny>, Option<LaunchFunction>);
 
-/// One of Twill's kernels: by what a plan depends on, the function that launches by it.
+/// One of Twill's kernels, and its plans by what they depend on.
 struct Kernel {
     arguments: Arguments,
-    plans: Mutex<HashMap<Box<[i64]>, Py<PyAny>>>,
+    plans: Mutex<HashMap<Box<[i64]>, Arc<Plan>>>,
 }
+
+/// How a kernel is launched: by what takes stream and open values, or by a function on the arguments that it makes of them.
+#[derive(FromPyObject)]
+struct Plan(Py<PyAny>, Option<Py<PyAny>>);
 
 /// A side of contests: how many launches it had, and how many of them into CUDA graphs.
 struct Side {
@@ -145,24 +151,22 @@ struct Side {
 enum Turn<'py> {
     /// Stock Triton, as if there were nothing else.
     Left,
-    Stock,
-    /// What is called, with its arguments.
-    Other(Bound<'py, PyAny>, Bound<'py, PyTuple>),
-    /// It is made.
-    Made,
+    Stock(Arc<Side>),
+    /// A side by what is called with these arguments.
+    Other(Bound<'py, PyAny>, Bound<'py, PyTuple>, Arc<Side>),
     /// Somebody has to look at it.
     Unsettled,
 }
 
 #[pymethods]
 impl SettledLauncher {
-    /// quick: what the original calls in the end, if that can be called at once; device: as in the struct; the rest is the
+    /// launch_function: what the original calls in the end, if that can be called at once; device: as in the struct; the rest is the
     /// `Runner`'s.
     #[new]
     fn new(
         runner: Py<PyAny>,
         original: Py<PyAny>,
-        quick: Option<Quick>,
+        launch_function: Option<LaunchFunction>,
         activity: &Bound<'_, PyAny>,
         names: Vec<String>,
         before: usize,
@@ -171,9 +175,9 @@ impl SettledLauncher {
         Ok(Self {
             runner,
             original,
-            quick: if before == FUNCTION_AND_HOOKS { quick } else { None },
+            launch_function: if before == FUNCTION_AND_HOOKS { launch_function } else { None },
             switch: activity.getattr("switch")?.cast::<Switch>()?.clone().unbind(),
-            runtime: activity.getattr("triton")?.getattr("knobs")?.getattr("runtime")?.unbind(),
+            knobs: activity.getattr("triton")?.getattr("knobs")?.unbind(),
             activity: activity.clone().unbind(),
             names,
             before,
@@ -189,21 +193,34 @@ impl SettledLauncher {
     #[pyo3(signature = (*args))]
     fn __call__<'py>(&self, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
         let py = args.py();
+        let left = |error: PyErr| match was_not_launched(py, &error) {
+            // What has to be said is said where it is tried again.
+            true => self.runner.bind(py).call1(args),
+            false => Err(error),
+        };
         match self.turn(args) {
             Ok(Turn::Left) => self.original.bind(py).call1(args),
-            Ok(Turn::Stock) => match &self.quick {
-                Some(quick) => {
-                    let own = [4, 5, 6, 7, 8].map(|at| args.get_item(at));
-                    quick.0.bind(py).call1(quick.arguments(args, GRID_AND_STREAM + FUNCTION_AND_HOOKS, own)?)
+            Ok(Turn::Stock(side)) => {
+                let result = match &self.launch_function {
+                    Some(launch) => {
+                        let own = [4, 5, 6, 7, 8].map(|at| args.get_item(at));
+                        let all = launch.arguments(args, GRID_AND_STREAM + FUNCTION_AND_HOOKS, own)?;
+                        launch.0.bind(py).call1(all)
+                    }
+                    None => self.original.bind(py).call1(args),
+                }?;
+                self.count(args, &side);
+                Ok(result)
+            }
+            Ok(Turn::Other(launch, all, side)) => match launch.call1(all) {
+                Ok(result) => {
+                    self.count(args, &side);
+                    Ok(result)
                 }
-                None => self.original.bind(py).call1(args),
+                Err(error) => left(error),
             },
-            Ok(Turn::Other(launcher, args)) => launcher.call1(args),
-            Ok(Turn::Made) => Ok(py.None().into_bound(py)),
             Ok(Turn::Unsettled) => self.runner.bind(py).call1(args),
-            // It was not launched: what has to be said is said where it is tried again.
-            Err(error) if error.is_instance_of::<PyException>(py) => self.runner.bind(py).call1(args),
-            Err(error) => Err(error),
+            Err(error) => left(error),
         }
     }
 
@@ -244,7 +261,7 @@ impl SettledLauncher {
     ) -> PyResult<bool> {
         let side = self.side(side);
         let decision = match contest {
-            Some(contest) => Decision::Open(Arc::new(Open { contest, left: AtomicI64::new(0) }), side),
+            Some(contest) => Decision::Open(Arc::new(OpenContest { contest, left: AtomicI64::new(0) }), side),
             None => Decision::Stock(side),
         };
         self.settle(args, &numbers, epoch, decision)
@@ -259,7 +276,7 @@ impl SettledLauncher {
         numbers: Vec<String>,
         epoch: u64,
         side: &str,
-        direct: Other,
+        direct: OtherConfiguration,
     ) -> PyResult<bool> {
         let decision = Decision::Other(Arc::new(direct), self.side(side));
         self.settle(args, &numbers, epoch, decision)
@@ -267,7 +284,8 @@ impl SettledLauncher {
 
     /// Launches like this one are a kernel's of Twill.
     ///
-    /// reading: how it reads arguments; direct: launches by the plan for these, on a stream, with what the plan leaves open.
+    /// reading: how it reads arguments; plan: what launches by the plan for these, on a stream, with what the plan leaves open; or
+    /// what makes arguments of that, and the function that takes them.
     fn settle_own(
         &self,
         args: &Bound<'_, PyTuple>,
@@ -275,14 +293,14 @@ impl SettledLauncher {
         epoch: u64,
         side: &str,
         reading: &Bound<'_, PyAny>,
-        direct: Py<PyAny>,
+        plan: Plan,
     ) -> PyResult<bool> {
         let known =
             locked(&self.settled).kernels.iter().find(|(of, _)| of.is(reading)).map(|(_, known)| Arc::clone(known));
         let kernel = match known {
             Some(known) => known,
             None => Arc::new(Kernel {
-                arguments: Arguments::new(reading, &self.names, GRID_AND_STREAM + self.before, self.device.is_some())?,
+                arguments: Arguments::new(reading, &self.names, GRID_AND_STREAM + self.before)?,
                 plans: Mutex::default(),
             }),
         };
@@ -291,7 +309,7 @@ impl SettledLauncher {
             let mut plans = locked(&kernel.plans);
             let full = plans.len() >= REMEMBERED;
             let before = if full { std::mem::take(&mut *plans) } else { HashMap::new() };
-            (plans.insert(form.into(), direct), before)
+            (plans.insert(form.into(), Arc::new(plan)), before)
         };
         drop(before);
         let is_settled = self.settle(args, &numbers, epoch, Decision::Own(Arc::clone(&kernel), self.side(side)))?;
@@ -315,16 +333,13 @@ impl SettledLauncher {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        for object in [&self.runner, &self.original, &self.activity, &self.runtime] {
+        for object in [&self.runner, &self.original, &self.activity, &self.knobs] {
             visit.call(object)?;
         }
         // What is being changed is not garbage.
         let Ok(settled) = self.settled.try_lock() else { return Ok(()) };
         for decision in settled.classes.values() {
-            // What two classes have would be visited twice.
-            if let Decision::Open(open, _) = decision
-                && Arc::strong_count(open) == 1
-            {
+            if let Decision::Open(open, _) = decision {
                 visit.call(&open.contest)?;
             }
         }
@@ -345,49 +360,47 @@ impl SettledLauncher {
             return Ok(Turn::Unsettled);
         }
         if let Some(side) = self.alone.get(py) {
-            self.count(args, side);
-            return Ok(Turn::Stock);
+            return Ok(Turn::Stock(Arc::clone(side)));
         }
+        let numbers = Arc::clone(&locked(&self.settled).numbers);
+        // Without a lock: a number of more than 64 bits makes an exception, and with that Python may collect garbage.
+        let Some(class) = class(args, &numbers)? else { return Ok(Turn::Unsettled) };
         let decision = {
             let settled = locked(&self.settled);
-            match class(args, &settled.numbers)?.and_then(|class| settled.classes.get(&*class).cloned()) {
-                Some(decision) => decision,
+            let known = settled.classes.get(&class).filter(|_| Arc::ptr_eq(&settled.numbers, &numbers));
+            match known {
+                Some(decision) => decision.clone(),
                 None => return Ok(Turn::Unsettled),
             }
         };
         match decision {
-            Decision::Stock(side) => {
-                self.count(args, &side);
-                Ok(Turn::Stock)
-            }
-            Decision::Open(open, side) => {
-                if !open.rests(py)? {
-                    return Ok(Turn::Unsettled);
-                }
-                self.count(args, &side);
-                Ok(Turn::Stock)
-            }
+            Decision::Stock(side) => Ok(Turn::Stock(side)),
+            Decision::Open(open, side) => Ok(if open.rests(py)? { Turn::Stock(side) } else { Turn::Unsettled }),
             _ if self.is_hooked(py)? || self.is_elsewhere(py)? => Ok(Turn::Unsettled),
             Decision::Own(kernel, side) => {
                 let Some((form, varying)) = kernel.arguments.read(args)? else { return Ok(Turn::Unsettled) };
-                let direct = locked(&kernel.plans).get(&*form).map(|direct| direct.clone_ref(py));
-                let Some(direct) = direct else { return Ok(Turn::Unsettled) };
-                direct.bind(py).call1((args.get_item(GRID_AND_STREAM - 1)?, varying))?;
-                self.count(args, &side);
-                Ok(Turn::Made)
+                let plan = locked(&kernel.plans).get(&*form).cloned();
+                let Some(plan) = plan else { return Ok(Turn::Unsettled) };
+                let open = (args.get_item(GRID_AND_STREAM - 1)?, varying).into_pyobject(py)?;
+                let Plan(launch, function) = &*plan;
+                let (launch, all) = match function {
+                    // No line of Python is between the launch and the application: there, a signal's handler could raise what
+                    // looks like a launch that failed.
+                    Some(function) => (function, launch.bind(py).call1(open)?.cast_into::<PyTuple>()?),
+                    None => (launch, open),
+                };
+                Ok(Turn::Other(launch.bind(py).clone(), all, side))
             }
             Decision::Other(other, side) => {
-                let Other(launcher, function, metadata, quick) = &*other;
+                let OtherConfiguration(launcher, function, metadata, launch) = &*other;
                 // There are no hooks that want to know more.
                 let none = || Ok(py.None().into_bound(py));
                 let own = [Ok(function.bind(py).clone()), Ok(metadata.bind(py).clone()), none(), none(), none()];
                 let rest = GRID_AND_STREAM + self.before;
-                let turn = match quick {
-                    Some(quick) => Turn::Other(quick.0.bind(py).clone(), quick.arguments(args, rest, own)?),
-                    None => Turn::Other(launcher.bind(py).clone(), joined(args, rest, own)?),
-                };
-                self.count(args, &side);
-                Ok(turn)
+                Ok(match launch {
+                    Some(launch) => Turn::Other(launch.0.bind(py).clone(), launch.arguments(args, rest, own)?, side),
+                    None => Turn::Other(launcher.bind(py).clone(), joined(args, rest, own)?, side),
+                })
             }
         }
     }
@@ -451,7 +464,7 @@ impl SettledLauncher {
 
     /// Whether anything is to be told of launches: profilers are told of stock Triton's, with the metadata of their authors.
     fn is_hooked(&self, py: Python<'_>) -> PyResult<bool> {
-        let runtime = self.runtime.bind(py);
+        let runtime = self.knobs.bind(py).getattr(intern!(py, "runtime"))?;
         for name in [intern!(py, "launch_enter_hook"), intern!(py, "launch_exit_hook")] {
             let hook = runtime.getattr(name)?;
             if !hook.is_none() && hook.getattr_opt(intern!(py, "calls"))?.unwrap_or(hook).is_truthy()? {
@@ -468,7 +481,18 @@ impl SettledLauncher {
     }
 }
 
-impl Quick {
+/// Whether an error says that a launch was not made. Others may be raised by a signal's handler, after it.
+fn was_not_launched(py: Python<'_>, error: &PyErr) -> bool {
+    error.is_instance_of::<PyRuntimeError>(py)
+        || error.is_instance_of::<PyTypeError>(py)
+        || error.is_instance_of::<PyValueError>(py)
+        || error.is_instance_of::<PyArithmeticError>(py)
+        || error.is_instance_of::<PyAttributeError>(py)
+        || error.is_instance_of::<PyLookupError>(py)
+        || error.is_instance_of::<PyMemoryError>(py)
+}
+
+impl LaunchFunction {
     /// Its arguments: own are function, metadata of the kernel and the launch, and hooks; rest: where those of the kernel begin.
     fn arguments<'py>(
         &self,
@@ -485,7 +509,7 @@ impl Quick {
     }
 }
 
-impl Open {
+impl OpenContest {
     /// Whether the next launch is stock Triton's without a look; counts it.
     fn rests(&self, py: Python<'_>) -> PyResult<bool> {
         if self.left.fetch_sub(1, Ordering::Relaxed) > 0 {

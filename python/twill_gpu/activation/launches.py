@@ -20,7 +20,7 @@ from .configurations import Compiled
 from .function import Function, function_of, nothing_for_twill
 from .rounds import Seen
 from .specialisation import Specialised
-from .stock import quick
+from .stock import launch_function
 
 if TYPE_CHECKING:
     from .activity import Activity
@@ -31,7 +31,7 @@ TRITONS = 5
 """Arguments of Triton's launcher after grid and stream and before those of the kernel: function, metadata, hooks."""
 
 FAILURES = 16
-"""Launches of a kernel that could not be settled, after which none is tried: arguments are of kinds that are looked at each time."""
+"""Launches in a row that could not be settled, after which none is tried: arguments are of kinds that are looked at each time."""
 
 
 class Kernel(NamedTuple):
@@ -67,9 +67,10 @@ class Runner:
         self.found: Specialised | None = None
         """The specialisation, once it was launched."""
         self._failures = 0
+        """Launches in a row that could not be settled."""
         # What was loaded on one device may be launched on another one: by `compiled[grid](…)`.
         self._checked = None if activity.has_one_device() else kernel.device
-        self.launcher = SettledLauncher(self, original, quick(original), activity, kernel.names, kernel.first, self._checked)
+        self.launcher = SettledLauncher(self, original, launch_function(original), activity, kernel.names, kernel.first, self._checked)
 
     def __call__(self, x: int, y: int, z: int, stream: int, *rest: Any) -> Any:
         activity, thread, found, epoch = self._activity, self._thread, self.found, self.launcher.epoch
@@ -98,28 +99,30 @@ class Runner:
 
     def _settle(self, epoch: int, launch: turn.Launch, side: Side, contest: Contest) -> None:
         """Has launches like one made without a further look, as long as nothing else is to be found out. epoch: that before it."""
-        if self._failures >= FAILURES:
+        winner = contest.winner
+        # Another thread may have ended the contest during the launch.
+        if self._failures >= FAILURES or winner != (None if side == STOCK and winner is None else side):
             return
-        found, args = launch.found, launch.by_stock.args
-        numbers, is_settled = found.numbers or [], True
         try:
-            if contest.winner is None:
-                is_settled = self.launcher.settle_stock(args, numbers, epoch, STOCK, contest)
-            elif side == STOCK:
-                is_settled = self.launcher.settle_stock(args, numbers, epoch, STOCK)
-            elif side in OWN_SIDES:
-                kernel = found.kernels[side]
-                plan, _ = kernel.plan(launch.bound, launch.grid)
-                direct = plan.launch_on if plan.direct is None else plan.direct
-                is_settled = self.launcher.settle_own(args, numbers, epoch, side, kernel.reading, direct)
-            else:
-                made = found.configurations[side]
-                if made.direct is not None:
-                    is_settled = self.launcher.settle_other(args, numbers, epoch, side, made.direct)
+            is_settled = self._is_settled(epoch, launch, side, contest if winner is None else None)
         except Exception:
-            # A kernel was given up meanwhile, say.
             is_settled = False
-        self._failures += not is_settled
+        # What has changed meanwhile, a kernel that was given up say, is found out anew.
+        if self.launcher.epoch == epoch:
+            self._failures = 0 if is_settled else self._failures + 1
+
+    def _is_settled(self, epoch: int, launch: turn.Launch, side: Side, contest: Contest | None) -> bool:
+        """Tells the launcher; whether it can make such launches. contest: where that is open."""
+        found, args = launch.found, launch.by_stock.args
+        numbers = found.numbers or []
+        if side == STOCK:
+            return self.launcher.settle_stock(args, numbers, epoch, STOCK, contest)
+        if side in OWN_SIDES:
+            kernel = found.kernels[side]
+            plan, _ = kernel.plan(launch.bound, launch.grid)
+            return self.launcher.settle_own(args, numbers, epoch, side, kernel.reading, plan.steps)
+        direct = found.configurations[side].direct
+        return direct is not None and self.launcher.settle_other(args, numbers, epoch, side, direct)
 
     def relaunch(self, by_stock: partial[Any], values: dict[str, Any]) -> Any:
         """A launch by stock Triton's kernel, on other arguments."""

@@ -126,9 +126,11 @@ class Specialised:
 
     @property
     def _known_status(self) -> Status:
+        # First what is awaited: another thread may take it in between.
+        waits = bool(self._awaited) or self._awaits_configurations
         if self.kernels:
             return Status.SCHEDULED
-        if self._awaited or self._awaits_configurations:
+        if waits:
             return Status.WAITING
         return Status.TUNED if self.configurations else Status.STOCK
 

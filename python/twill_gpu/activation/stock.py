@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 
-Quick = tuple[Callable[..., Any], Any, Any]
+LaunchFunction = tuple[Callable[..., Any], Any, Any]
+"""The function that a launcher calls in the end; whether thread blocks cooperate, and whether launches overlap."""
 
 
 class Launches:
@@ -24,18 +25,20 @@ class Launches:
         enter, leave = self._runtime.launch_enter_hook, self._runtime.launch_exit_hook
         run(*grid, stream, compiled.function, compiled.packed_metadata, metadata, enter, leave, *values)
 
-    def direct(self, compiled: Any) -> tuple[Callable[..., Any], Any, Any, Quick | None]:
+    def direct(self, compiled: Any) -> tuple[Callable[..., Any], Any, Any, LaunchFunction | None]:
         """Launcher, function and metadata of what is loaded, and what the launcher calls in the end, if that can be called."""
         launcher = self._launcher(compiled)
-        return launcher, compiled.function, compiled.packed_metadata, quick(launcher)
+        return launcher, compiled.function, compiled.packed_metadata, launch_function(launcher)
 
 
-def quick(launcher: Any) -> Quick | None:
+def launch_function(launcher: Any) -> LaunchFunction | None:
     """The function that Triton 3.6's launcher calls in the end, and what it is told; None where there is more to do than that."""
-    from triton.backends.nvidia.driver import CudaLauncher
-
+    try:
+        from triton.backends.nvidia.driver import CudaLauncher
+    except ImportError:
+        return None
     is_plain = type(launcher) is CudaLauncher and not (launcher.global_scratch_size or launcher.profile_scratch_size)
     # Later ones take their arguments as a tuple.
-    if not is_plain or hasattr(launcher, "arg_annotations") or getattr(launcher, "gsan_enabled", False):
+    if not is_plain or CudaLauncher.__call__.__module__ != CudaLauncher.__module__ or hasattr(launcher, "arg_annotations") or getattr(launcher, "gsan_enabled", False):
         return None
     return launcher.launch, launcher.launch_cooperative_grid, launcher.launch_pdl

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from .activity import Activity
 
 
+NOT_LAUNCHED = RuntimeError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError, MemoryError
+"""Errors of a launch that was not made. A signal's handler may raise others after it; what it raises is the application's."""
+
+
 class Decides(Protocol):
     """What says who has launches: a contest, or one side's part in a contest of configurations."""
 
@@ -87,7 +91,7 @@ def launch(one: Launch, decided: tuple[Side, Decides] | None = None) -> Any:
             by_other(one.bound)
         else:
             contested.launch(side, partial(by_other, one.bound))
-    except Exception as error:
+    except NOT_LAUNCHED as error:
         # It was not launched.
         found.give_up(side, f"{type(error).__name__}: {error}")
         return by_stock()

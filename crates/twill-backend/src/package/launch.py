@@ -88,8 +88,7 @@ class Kernel:
             for block in parameter.get("blocks", ())
         }
         self._readers = Readers(self._parameters)
-        self._plans = self._readers.plans
-        self._compiled, self._nothing, self._multiprocessors = {}, {}, {}
+        self._compiled, self._plans, self._nothing, self._multiprocessors = {}, {}, {}, {}
         self._first, self._barriers_at, self._assembler = None, None, None
 
     def __call__(self, *args, grid, **named):
@@ -305,7 +304,7 @@ class Kernel:
 
     @property
     def reading(self):
-        """How arguments are read, and plans by what they depend on."""
+        """How arguments are read."""
         return self._readers
 
     def magnitudes(self, varying):
@@ -532,9 +531,9 @@ def limits_of(element):
 class Readers:
     """How a launch reads parameters, by their names.
 
-    sizes: whole numbers that a plan depends on; memory: tensors, whether descriptors are made of them or they
-    are some, and the bytes of rows before them; counts: other whole numbers, with the least, the greatest and the bits that must not be
-    set; reals: all others, with the least and the greatest. plans: those made so far, by what they depend on.
+    sizes: whole numbers that a plan depends on; memory: tensors, whether descriptors are made of them or they are some, and
+    the bytes of rows before them; counts: other whole numbers, with the least, the greatest and the bits that must not be
+    set; reals: all others, with the least and the greatest.
     """
 
     def __init__(self, parameters):
@@ -559,9 +558,8 @@ class Readers:
                 self.counts.append((name, least, most, 15 if parameter.get("divisible_by_16") else 0))
         self.varying = [name for name, *_ in (*self.memory, *self.counts, *self.reals)]
         """What varies between launches by one plan."""
-        self.plans = {}
         self.form = self._form_of()
-        """Of programs and values: what a plan depends on, and what it leaves open. Each launch calls it."""
+        """Of programs and values: what a plan depends on, and what it leaves open."""
 
     def _form_of(self):
         """A function of as many lines as there are parameters, as loops over them would take twice its time."""

@@ -5,6 +5,7 @@ Tensor maps are remembered by address. Needs cuda-bindings, which torch brings.
 
 import ctypes
 import threading
+from functools import partial
 
 from cuda.bindings import driver
 
@@ -79,9 +80,10 @@ class Descriptor:
 class TensorMaps(dict):
     """The tensor maps of a tile by address. They depend on nothing else, and own no memory of the GPU."""
 
-    __slots__ = ("rest", "before")
+    __slots__ = ("rest", "before", "index")
 
-    def __init__(self, tile):
+    def __init__(self, tile, index):
+        self.index = index
         element, box, swizzle = tile.layout
         kind, size = DTYPES[element]
         rank = len(tile.shape)
@@ -103,8 +105,13 @@ class TensorMaps(dict):
         if len(self) >= REMEMBERED:
             self.clear()
         kind, rank, *others = self.rest
-        made = self[address] = checked(driver.cuTensorMapEncodeTiled(kind, rank, address - self.before, *others))
-        return made
+
+        def encode():
+            return driver.cuTensorMapEncodeTiled(kind, rank, address - self.before, *others)
+
+        error, *made = encode()
+        self[address] = made[0] if error == driver.CUresult.CUDA_SUCCESS else failed(self.index, error, encode)
+        return self[address]
 
 
 class Plan:
@@ -116,31 +123,30 @@ class Plan:
     changing: by position among them, which of the varying values goes there.
     """
 
-    __slots__ = ("cuda", "index", "maps", "direct")
+    __slots__ = ("cuda", "index", "launch_on")
 
     def __init__(self, cuda, index, compiled, ctas, template, changing):
-        self.cuda, self.index, self.maps, self.direct = cuda, index, [], nothing
-        """By `direct` it launches on a stream of the device, which is the current one, with varying values."""
+        self.cuda, self.index, self.launch_on = cuda, index, nothing
+        """`launch_on`: as `launch`, where the device is the current one, on a stream of it."""
         if compiled is not None:
             ensure_context(index)
-            self.direct = self._flatten(compiled, ctas, template, changing)
+            self.launch_on = self._flatten(compiled, ctas, template, changing)
 
     def _flatten(self, compiled, ctas, template, changing):
         """A function that fills in the arguments, and calls the driver's."""
         # Where each argument is, for the driver, which copies it when the kernel is launched.
         places = (ctypes.c_void_p * len(template))()
         known = {"launch": driver.cuLaunchKernel, "places": places, "at": ctypes.addressof(places), "lock": threading.Lock()}
-        known.update(success=driver.CUresult.CUDA_SUCCESS, failed=self._failed, function=function_of(compiled), values=[])
+        known.update(success=driver.CUresult.CUDA_SUCCESS, failed=partial(failed, self.index), function=function_of(compiled), values=[])
         lines = []
         for position, (argument, kind) in enumerate(zip(template, compiled.kinds)):
             which = changing.get(position)
             if isinstance(argument, (Tile, Descriptor)):
-                maps = TensorMaps(argument if isinstance(argument, Tile) else argument.tile)
-                self.maps.append(maps)
+                maps = TensorMaps(argument if isinstance(argument, Tile) else argument.tile, self.index)
+                known[f"maps{position}"] = maps
                 if which is None:
                     places[position] = maps[argument.address].getPtr()
                 else:
-                    known[f"maps{position}"] = maps
                     lines.append(f"places[{position}] = maps{position}[varying[{which}]].getPtr()")
                 continue
             value = CTYPES.get(kind, ctypes.c_void_p)(argument if argument is not None else 0)
@@ -152,32 +158,33 @@ class Plan:
         shape = f"{ctas}, 1, 1, {compiled.threads}, 1, 1, {compiled.shared}"
         # The places are the plan's own: one launch at a time may fill them.
         lines.append(f"(error,) = launch(function, {shape}, stream, at, 0)")
-        lines.append("if error != success: failed(error, lambda: launch(function, {shape}, stream, at, 0))".replace("{shape}", shape))
+        lines.append(f"if error != success: failed(error, lambda: launch(function, {shape}, stream, at, 0))")
         exec("\n".join(["def direct(stream, varying):", "    with lock:", *(f"        {line}" for line in lines)]), known)
         return known["direct"]
-
-    def _failed(self, error, again):
-        """Raises what the driver says; where a thread has done nothing with CUDA so far, launches again with a context."""
-        if error == driver.CUresult.CUDA_ERROR_INVALID_CONTEXT and ensure_context(self.index):
-            checked(again())
-        else:
-            checked((error,))
 
     def launch(self, varying):
         """Launches with these varying values, on the current stream of the device."""
         if self.cuda.current_device() == self.index:
-            self.direct(self._stream(), varying)
+            self.launch_on(self._stream(), varying)
         else:
             with self.cuda.device(self.index):
-                self.direct(self._stream(), varying)
+                self.launch_on(self._stream(), varying)
 
     def _stream(self):
         """The current stream of the device."""
         return self.cuda.current_stream(self.index).cuda_stream if raw_stream is None else raw_stream(self.index)
 
-    def launch_on(self, stream, varying):
-        """As `launch`, where the device is the current one, on a stream of it."""
-        self.direct(stream, varying)
+    @property
+    def steps(self):
+        """What launches on a stream with varying values; it calls no function that could be called in its place."""
+        return self.launch_on, None
+
+
+def failed(index, error, again):
+    """Raises what the driver says; where a thread has done nothing with CUDA so far, does it again with a context."""
+    if error == driver.CUresult.CUDA_ERROR_INVALID_CONTEXT and ensure_context(index):
+        return checked(again())
+    return checked((error,))
 
 
 def nothing(stream, varying):

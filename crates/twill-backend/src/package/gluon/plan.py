@@ -75,12 +75,12 @@ class Plan:
     changing: by position among them, which of the varying values goes there.
     """
 
-    __slots__ = ("cuda", "index", "runner", "template", "changing", "direct", "maps")
+    __slots__ = ("cuda", "index", "runner", "template", "changing", "function", "flat", "maps")
 
     def __init__(self, cuda, index, compiled, ctas, template, changing):
         self.cuda, self.index, self.template, self.changing = cuda, index, template, changing
-        self.runner, self.direct, self.maps = nothing, None, []
-        """What launches by Triton, and what does by the function that Triton calls in the end, if that can be."""
+        self.runner, self.function, self.flat, self.maps = nothing, None, None, []
+        """What launches by Triton; the function that Triton calls in the end, if that can be called, and what makes its arguments."""
         if compiled is not None:
             self.runner = compiled[(ctas, 1, 1)]
             self._flatten(compiled, ctas)
@@ -94,17 +94,25 @@ class Plan:
                 self._launch(varying)
 
     def _launch(self, varying):
-        if self.direct is None or is_hooked(knobs.runtime):
+        if self.function is None or is_hooked(knobs.runtime):
             self.runner(*self._arguments(varying))
         else:
-            self.direct(driver.active.get_current_stream(self.index), varying)
+            self.function(*self.flat(driver.active.get_current_stream(self.index), varying))
 
     def launch_on(self, stream, varying):
         """As `launch`, where the device is the current one, on a stream of it."""
-        if self.direct is None or is_hooked(knobs.runtime):
+        if self.function is None or is_hooked(knobs.runtime):
             self.runner(*self._arguments(varying), stream=stream)
         else:
-            self.direct(stream, varying)
+            self.function(*self.flat(stream, varying))
+
+    @property
+    def steps(self):
+        """What `launch_on` does without hooks: what makes arguments of stream and varying values, and the function that takes them.
+
+        Where there is no such function: what launches, and None.
+        """
+        return (self.launch_on, None) if self.function is None else (self.flat, self.function)
 
     def _arguments(self, varying):
         """Those of the Gluon function, as Triton takes them."""
@@ -115,13 +123,13 @@ class Plan:
         return arguments
 
     def _flatten(self, compiled, ctas):
-        """A function that calls Triton's: a descriptor is a tensor map, the shape and the strides."""
+        """Finds Triton's function, and makes what makes its arguments: a descriptor is a tensor map, the shape and the strides."""
         launcher = getattr(compiled, "run", None)
         described = [isinstance(argument, (Tile, Descriptor)) for argument in self.template]
         function = launched_by(launcher, getattr(compiled, "metadata", None), sum(described))
         if function is None:
             return
-        known = {"function": function}
+        known = {}
 
         def constant(value):
             name = f"c{len(known)}"
@@ -148,8 +156,8 @@ class Plan:
             given = [*begin, packed, *["None"] * 5, *more, f"[{', '.join(arguments)}]"]
         else:
             given = [*begin, "None", "None", packed, *["None"] * 3, *arguments]
-        exec(f"def direct(stream, varying): function({', '.join(given)})", known)
-        self.direct = known["direct"]
+        exec(f"def flat(stream, varying): return ({', '.join(given)},)", known)
+        self.function, self.flat = function, known["flat"]
 
 
 def launched_by(launcher, metadata, descriptors):
