@@ -110,8 +110,21 @@ class FakeDriver:
     def __getattr__(self, name):
         return getattr(self._driver, name)
 
+    context = 1
+    """That of the thread; 0 for none."""
+
     def cuCtxGetCurrent(self):
-        return self._success, 1
+        return self._success, self.context
+
+    def cuDeviceGet(self, index):
+        return self._success, index
+
+    def cuDevicePrimaryCtxRetain(self, device):
+        return self._success, "primary"
+
+    def cuCtxSetCurrent(self, context):
+        self.context = context
+        return (self._success,)
 
     def cuModuleLoadData(self, cubin):
         return self._success, cubin
@@ -123,10 +136,14 @@ class FakeDriver:
         return (self._success,)
 
     def cuTensorMapEncodeTiled(self, kind, rank, address, shape, strides, box, *rest):
+        if not self.context:
+            return self._driver.CUresult.CUDA_ERROR_INVALID_CONTEXT, None
         self.encoded.append((address, [int(extent) for extent in box]))
         return self._success, types.SimpleNamespace(getPtr=lambda: address)
 
     def cuLaunchKernel(self, *launch):
+        if not self.context:
+            return (self._driver.CUresult.CUDA_ERROR_INVALID_CONTEXT,)
         self.launched.append(launch)
         return (self._success,)
 

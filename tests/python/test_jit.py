@@ -104,6 +104,13 @@ class TestScheduled:
         assert fake_driver.launched[0][:4] == (b"gemm_tma", 12, 1, 1)
         assert sorted(address for address, _ in fake_driver.encoded) == [1 << 20, 2 << 20, 3 << 20]
         assert all(box[0] == 64 for _, box in fake_driver.encoded)
+        # As a thread sees it that has done nothing with CUDA so far: other memory, and then the same.
+        for at in (4, 2, 2):
+            fake_driver.context = 0
+            arguments = gemm_arguments(lambda shape, address, at=at: tensor(shape, address=address + (at << 28)))
+            kernel[(4, 3)](*arguments, **TILES)
+            assert fake_driver.context == "primary"
+        assert len(fake_driver.launched) == 4
 
     def test_a_machine_that_is_not_here(self, tensor, monkeypatch):
         def no_driver(_):
