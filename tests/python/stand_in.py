@@ -36,6 +36,9 @@ class Storage:
     def data_ptr(self):
         return self.address
 
+    def nbytes(self):
+        return 1 << 20
+
     def clone(self):
         return Storage(COPIES + self.address)
 
