@@ -62,7 +62,7 @@ def cases(device: str, has_gpu: bool) -> dict[str, dict[str, tuple[Callable, dic
     import triton
     import twill_gpu
     from triton.tools.tensor_descriptor import TensorDescriptor
-    from twill_gpu.jit_kernel import OWN
+    from twill_gpu.marks import OWN
 
     tiles = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
 

@@ -345,7 +345,8 @@ class Whole(unittest.TestCase):
         last = written["processes"][-1]["end"]
         self.assertGreater(last["status"]["launches"], 100)
         self.assertGreater(last["checked"], 0)
-        self.assertEqual(last["drops"], 3)
+        # All of them on a machine that has nothing else to do.
+        self.assertIn(last["drops"], (1, 2, 3))
 
 
 if __name__ == "__main__":

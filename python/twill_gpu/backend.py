@@ -12,13 +12,15 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from . import _twill
 from .ending import at_end
 from .errors import TwillError
-from .machine import Machine
-from .options import checked
 from .toolchain import described
+
+if TYPE_CHECKING:
+    from .machine import Machine
 
 TIME_LIMIT = 60
 """Seconds after which a search ends with the best schedule known, unless options say otherwise."""
@@ -60,6 +62,10 @@ def question(
     kind: str, name: str, text: str, machine: str | os.PathLike[str] | Machine | None, options: Mapping[str, object]
 ) -> _twill.Question:
     """The question to `_twill` about an input."""
+    # An application that has all in its cache asks nothing.
+    from .machine import Machine
+    from .options import checked
+
     if machine is not None:
         machine = Machine.of(machine).text
     return {"kind": kind, "name": name, "text": text, "machine": machine, "options": checked(options)}

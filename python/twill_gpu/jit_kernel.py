@@ -14,6 +14,7 @@ from . import backend, contest, dynamo, gpu, needs
 from .contest import STOCK, TWILL, Contest
 from .errors import TwillError, TwillWarning
 from .machine import Machine
+from .marks import OWN, STOCK_ONLY
 from .scheduled import ScheduledKernel
 
 if TYPE_CHECKING:
@@ -21,14 +22,9 @@ if TYPE_CHECKING:
 
 ON_FAILURE = ("stock", "error")
 """The behaviour where Twill makes no kernel."""
-STOCK_ONLY = ("instrumentation_mode", "ir_override", "launch_cooperative_grid")
-"""Options of a launch that only stock Triton can do."""
-
 REMEMBERED = 1024
 """Contests that are kept for a device."""
 
-OWN = "_twill_has_its_own_launches"
-"""Marks a Triton function that a `JitKernel` stands for."""
 _ABSENT = object()
 
 

@@ -14,11 +14,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from . import widget
 from .errors import TwillError
-from .machine import Machine
+
+if TYPE_CHECKING:
+    from .machine import Machine
 
 
 SOURCES = {"gluon": "kernel.py", "cuda": "kernel.cu"}
@@ -113,6 +114,8 @@ class ScheduledKernel:
 
     def _repr_html_(self) -> str | None:
         """The page of its schedule, as `schedule.json` has it."""
+        from . import widget
+
         try:
             return widget.page((self.folder / "schedule.json").read_text(encoding="utf-8"), self.name)
         except OSError:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .._twill import SettledLauncher
 from ..contest import OWN as OWN_SIDES
 from ..contest import STOCK, Contest, Side
-from ..jit_kernel import OWN, STOCK_ONLY
+from ..marks import OWN, STOCK_ONLY
 from . import configurations, turn
 from .configurations import Compiled
 from .function import Function, function_of, nothing_for_twill

@@ -78,11 +78,14 @@ class Descriptor:
 
 
 class TensorMaps(dict):
-    """The tensor maps of a tile by address. They depend on nothing else, and own no memory of the GPU."""
+    """The tensor maps of a tile by address. They depend on nothing else, and own no memory of the GPU.
+
+    index: that of a device, whose context a thread gets that has none.
+    """
 
     __slots__ = ("rest", "before", "index")
 
-    def __init__(self, tile, index):
+    def __init__(self, tile, index=0):
         self.index = index
         element, box, swizzle = tile.layout
         kind, size = DTYPES[element]
