@@ -240,6 +240,7 @@ def cluster(monkeypatch, tmp_path):
         made.shutdown()
 
 
+@pytest.mark.skipif(not os.environ.get("TWILL_LONG"), reason="it waits for Ray: TWILL_LONG=1")
 class TestRay:
     def test_a_worker_is_killed(self, cluster, tmp_path):
         made, workers, told = cluster

@@ -22,9 +22,7 @@ def twill():
 
 KERNELS = [
     ("gemm_tma", "b200", 128),
-    ("gemm_tma_m256", "b200", 256),
     ("swiglu", "b200", 256),
-    ("attention_forward", "b200", 512),
     ("attention_forward_causal", "b200", 512),
     ("attention_forward_m256", "b200-left-shared", 512),
     ("attention_backward", "b200-left-shared", 512),
@@ -33,6 +31,7 @@ KERNELS = [
 if os.environ.get("TWILL_LONG"):
     # Other tiles of the same kernels.
     KERNELS += [("gemm_tma_n256", "b200", 256), ("attention_forward_d64", "b200", 256)]
+    KERNELS += [("gemm_tma_m256", "b200", 256), ("attention_forward", "b200", 512)]
 
 
 @unittest.skipUnless(twill(), "needs a built twill")

@@ -24,15 +24,14 @@ KERNELS = [
     ("attention_backward_d64", CLUSTER + SOON),
     ("attention_forward", ()),
     ("attention_forward", IN_STEP),
-    ("attention_forward_causal", SOON),
     ("attention_forward_d64_m64", ("--cta-coarsening", "3")),
     ("gemm_pointers", ()),
     ("gemm_tma", CLUSTER),
-    ("swiglu", ()),
 ]
 if os.environ.get("TWILL_LONG"):
     # Of which others have everything.
     KERNELS += [("attention_backward", ()), ("attention_forward", CLUSTER), ("gemm_tma", ())]
+    KERNELS += [("attention_forward_causal", SOON), ("swiglu", ())]
 
 ALIKE = {"bias_vector", "libdevice_tanh", "sigmoid", "tanh"}
 """Epilogues of which others have all that they are made of; with TWILL_LONG they are computed too."""

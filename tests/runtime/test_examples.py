@@ -20,14 +20,11 @@ ROOT = Path(__file__).resolve().parents[2]
 CASES = {
     "gemm_tma": [],
     "gemm_tma_n256": ["--persistent", "on"],
-    "swiglu": [],
     "attention_forward": [],
     "attention_forward_causal": [],
     "gemm_pointers": [],
-    "tutorial_attention": [],
     "attention_forward_d64": ["--schedule", "no-swp"],
     "fixtures/pointers/held": [],
-    "fixtures/pointers/several": [],
     "fixtures/product_batched": [],
     "fixtures/pointers/turned": ["--ctas-per-sm", "1"],
     "fixtures/pointers/exchanged": [],
@@ -38,6 +35,7 @@ CASES = {
 if os.environ.get("TWILL_LONG"):
     # Two loops as in attention_forward_causal, in the form of tutorial_attention.
     CASES["tutorial_attention_causal"] = ["--persistent", "off", "--candidates", "1"]
+    CASES |= {name: [] for name in ("swiglu", "tutorial_attention", "fixtures/pointers/several")}
 
 
 def command():
