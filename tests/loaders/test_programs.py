@@ -224,7 +224,8 @@ class Description(unittest.TestCase):
         for name in KERNELS:
             folder = tools.cuda(name)
             kernel = json.loads((folder / "kernel.json").read_text())
-            for m, n, k in SIZES:
+            # Tiles tell kernels apart, and not what becomes of a size.
+            for m, n, k in SIZES if name == KERNELS[0] else SIZES[1:3]:
                 with self.subTest(name, m=m, n=n, k=k):
                     done = tools.command(*program, "--describe", folder, m, n, k)
                     self.assertEqual(done.returncode, 0, done.stderr)
