@@ -295,7 +295,7 @@ fn mistakes_in_generated_programs_are_found() {
         (table, unknown)
     };
     // Of many mistakes, each of which takes ten times as long as one of the others.
-    let sample = if std::env::var_os("TWILL_LONG").is_some() { 7 } else { 61 };
+    let sample = if std::env::var_os("TWILL_LONG").is_some() { 7 } else { 23 };
     // Side by side: together they take longer than all other tests.
     let (table, unknown): (String, String) = std::thread::scope(|scope| {
         let all = [
