@@ -62,7 +62,7 @@ def cases(device: str, has_gpu: bool) -> dict[str, dict[str, tuple[Callable, dic
     import triton
     import twill_gpu
     from triton.tools.tensor_descriptor import TensorDescriptor
-    from twill_gpu.marks import OWN
+    from twill_gpu.marks import OWN_LAUNCHES
 
     tiles = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
 
@@ -90,7 +90,7 @@ def cases(device: str, has_gpu: bool) -> dict[str, dict[str, tuple[Callable, dic
 
         stock, ours = triton.jit(function), twill_gpu.jit(on_failure="error")(function)
         # Activation leaves it alone.
-        setattr(stock, OWN, True)
+        setattr(stock, OWN_LAUNCHES, True)
         by = {"twill_gpu.jit": ours, **activated(function, lambda kernel: launch(kernel, few), has_gpu)}
         return {
             case: (launch(stock, sets), {name: launch(kernel, sets) for name, kernel in by.items()})

@@ -340,13 +340,12 @@ class Whole(unittest.TestCase):
 
     @unittest.skipUnless(HAS_TRITON, "Triton, twill_gpu or pytest is missing")
     def test_twill_itself_on_a_stand_in_for_a_gpu(self):
-        failures, said, written = self.soak(mix="bench.soak.stand_in_gpu", processes=2, minutes=0.2, jobs=1)
+        failures, said, written = self.soak(mix="bench.soak.stand_in_gpu", processes=2, minutes=0.4, jobs=1)
         self.assertEqual(self.but_for_figures(failures), [], said)
         last = written["processes"][-1]["end"]
         self.assertGreater(last["status"]["launches"], 100)
         self.assertGreater(last["checked"], 0)
-        # All of them on a machine that has nothing else to do.
-        self.assertIn(last["drops"], (1, 2, 3))
+        self.assertEqual(last["drops"], 3)
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ class Twill:
             return False
         evicted = chance.choice(served)
         evicted.make_room()
-        evicted._launcher.forget()
+        evicted.launcher.forget()
         self._specialisation.REMEMBERED, self._squeezed = 1, SQUEEZED
         return True
 

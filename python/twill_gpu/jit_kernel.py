@@ -14,7 +14,7 @@ from . import backend, contest, dynamo, gpu, needs
 from .contest import STOCK, TWILL, Contest
 from .errors import TwillError, TwillWarning
 from .machine import Machine
-from .marks import OWN, STOCK_ONLY
+from .marks import OWN_LAUNCHES, STOCK_ONLY
 from .scheduled import ScheduledKernel
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class JitKernel:
         self._triton = needs.triton("JitKernel")
         self._function = function
         # `twill_gpu.install` has nothing to add.
-        function.__dict__[OWN] = True
+        function.__dict__[OWN_LAUNCHES] = True
         self.machine, self.on_failure, self.options = machine, on_failure, dict(options)
         self._devices: dict[int | None, _Device] = {}
         self._made: dict[tuple[str, str | os.PathLike[str] | Machine, int], ScheduledKernel] = {}

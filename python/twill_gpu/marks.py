@@ -4,5 +4,5 @@ from __future__ import annotations
 
 STOCK_ONLY = ("instrumentation_mode", "ir_override", "launch_cooperative_grid")
 """Options of a launch that only stock Triton can do."""
-OWN = "_twill_has_its_own_launches"
+OWN_LAUNCHES = "_twill_has_its_own_launches"
 """Marks a Triton function that a `JitKernel` stands for."""

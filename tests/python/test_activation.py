@@ -517,7 +517,7 @@ class TestNeverWrong:
         launch(kernel, tensor, TRIALS)
         (found,) = activation._activity.found
         for _ in range(2 * launches.FAILURES):
-            found._launcher.forget()
+            found.launcher.forget()
             launch(kernel, tensor, 1)
         before = found.looked_at.total()
         launch(kernel, tensor, 5)

@@ -82,11 +82,11 @@ class Launches:
         return self.launcher(*self.args(*values, grid=grid))
 
     def settle(self, *values, side="stock", contest=None):
-        return self.launcher.settle_stock(self.args(*values), self.numbers, self.launcher.epoch, side, contest)
+        return self.launcher.settle_stock((self.args(*values), self.numbers, self.launcher.epoch, side), contest)
 
     def own(self, *values, reading, launch, function=None):
-        plan = launch, function
-        return self.launcher.settle_own(self.args(*values), self.numbers, self.launcher.epoch, "twill", reading, plan)
+        launched = self.args(*values), self.numbers, self.launcher.epoch, "twill"
+        return self.launcher.settle_own(launched, reading, (launch, function))
 
     def counts(self):
         return {side: launched for side, launched, _ in self.launcher.counts() if launched}
@@ -135,7 +135,7 @@ def test_numbers_that_are_none_are_left(launches, number):
 def test_what_was_found_out_before_a_change_is_not_settled(launches):
     epoch = launches.launcher.epoch
     launches.launcher.forget()
-    assert not launches.launcher.settle_stock(launches.args("tensor", 9, 0), ["m", "n"], epoch, "stock")
+    assert not launches.launcher.settle_stock((launches.args("tensor", 9, 0), ["m", "n"], epoch, "stock"))
     assert launches("tensor", 9, 0) == "left"
 
 
@@ -157,7 +157,7 @@ def test_contests_that_wait_for_their_share_are_stock_triton_s(launches):
 
 def test_not_all_is_remembered(launches):
     for grid in range(3000):
-        launches.launcher.settle_stock(launches.args("tensor", 9, 0, grid=(grid, 1, 1)), ["m", "n"], 0, "stock")
+        launches.launcher.settle_stock((launches.args("tensor", 9, 0, grid=(grid, 1, 1)), ["m", "n"], 0, "stock"))
     results = [launches("tensor", 9, 0, grid=(grid, 1, 1)) for grid in range(3000)]
     assert results[-1] == "stock" and 0 < results.count("stock") <= 1024
 
@@ -287,11 +287,11 @@ def test_other_stages_and_warps_get_the_same_arguments():
     launches, other = Launches(("a",), ()), []
     launcher = lambda *args: other.append(args) or "other"
     direct = launcher, "other function", "other metadata", None
-    assert launches.launcher.settle_other(launches.args("tensor"), [], 0, "num_warps=4", direct)
+    assert launches.launcher.settle_other((launches.args("tensor"), [], 0, "num_warps=4"), direct)
     assert launches("tensor") == "other"
     assert other == [(*GRID, STREAM, "other function", "other metadata", None, None, None, "tensor")]
     quick = launcher, "cooperates", "overlaps"
-    assert launches.launcher.settle_other(launches.args("tensor"), [], 0, "num_warps=4", (print, *direct[1:3], quick))
+    assert launches.launcher.settle_other((launches.args("tensor"), [], 0, "num_warps=4"), (print, *direct[1:3], quick))
     assert launches("tensor") == "other"
     metadata = "other function", "cooperates", "overlaps", None, None, "other metadata", None, None, None
     assert other[1] == (*GRID, STREAM, *metadata, "tensor")
@@ -301,7 +301,7 @@ def test_other_stages_and_warps_get_the_same_arguments():
         raise RuntimeError("out of resources")
 
     # Somebody else finds out that it cannot be launched.
-    launches.launcher.settle_other(launches.args("tensor"), [], 0, "num_warps=4", (fails, *direct[1:]))
+    launches.launcher.settle_other((launches.args("tensor"), [], 0, "num_warps=4"), (fails, *direct[1:]))
     assert launches("tensor") == "left" and launches.counts() == {"num_warps=4": 2}
 
 

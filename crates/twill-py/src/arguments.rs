@@ -47,10 +47,7 @@ type Read<'py> = (Vec<i64>, Bound<'py, PyList>);
 impl Arguments {
     /// reading: `Kernel.reading` of a kernel; names: of its parameters in a launch, from position `first` on.
     pub(crate) fn new(reading: &Bound<'_, PyAny>, names: &[String], first: usize) -> PyResult<Self> {
-        let at = |name: &String| {
-            let found = names.iter().position(|one| one == name);
-            found.map(|at| first + at).ok_or_else(|| PyKeyError::new_err(name.clone()))
-        };
+        let at = |name: &String| position(names, first, name);
         let sizes: Vec<String> = reading.getattr("sizes")?.extract()?;
         let memory: Vec<(String, bool, u64)> = reading.getattr("memory")?.extract()?;
         let counts: Vec<(String, i128, i128, i64)> = reading.getattr("counts")?.extract()?;
@@ -149,6 +146,15 @@ impl Memory {
         }
         Ok(Some(address))
     }
+}
+
+/// Where the argument of a name is in a launch, whose kernel's arguments begin at `first`.
+///
+/// # Errors
+/// `KeyError` for a name that the kernel has not.
+pub(crate) fn position(names: &[String], first: usize, name: &String) -> PyResult<usize> {
+    let at = names.iter().position(|one| one == name);
+    at.map(|at| first + at).ok_or_else(|| PyKeyError::new_err(name.clone()))
 }
 
 /// Extents of a shape or strides, behind their number.

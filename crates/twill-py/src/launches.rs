@@ -3,10 +3,13 @@
 //! Nearly all launches are of this kind, so what is done here is what Twill costs. All others are `launches.Runner`'s, in Python,
 //! which says what is settled by them, and when that is settled no longer.
 
-use crate::arguments::{Arguments, whole};
+use crate::arguments::{Arguments, position, whole};
+use crate::decision::{
+    Decision, FUNCTION_AND_HOOKS, GRID_AND_STREAM, Kernel, LaunchFunction, Launched, OpenContest, OtherConfiguration,
+    Plan, Settled, Side, class, joined, locked,
+};
 use pyo3::exceptions::{
-    PyArithmeticError, PyAttributeError, PyKeyError, PyLookupError, PyMemoryError, PyRuntimeError, PyTypeError,
-    PyValueError,
+    PyArithmeticError, PyAttributeError, PyLookupError, PyMemoryError, PyRuntimeError, PyTypeError, PyValueError,
 };
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
@@ -16,12 +19,8 @@ use pyo3::types::{PyString, PyTuple};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
-/// Arguments of a launcher before all others: three numbers of programs, and the stream.
-const GRID_AND_STREAM: usize = 4;
-/// Those between them and the kernel's, where Triton launches: the function, metadata of the kernel and the launch, two hooks.
-const FUNCTION_AND_HOOKS: usize = 5;
 /// Classes of launches that are remembered, and plans of a kernel.
 const REMEMBERED: usize = 1024;
 
@@ -42,6 +41,12 @@ pub(crate) fn suspend() {
 #[pyfunction]
 pub(crate) fn resume() {
     SUSPENDED.set(SUSPENDED.get().saturating_sub(1));
+}
+
+/// Whether this thread's launches are left to stock Triton.
+#[pyfunction]
+pub(crate) fn is_suspended() -> bool {
+    SUSPENDED.get() > 0
 }
 
 /// Says whether this thread is in a call of an autotuner that has a part in its launches.
@@ -92,59 +97,6 @@ pub(crate) struct SettledLauncher {
     epoch: AtomicU64,
     settled: Mutex<Settled>,
     counted: Mutex<Vec<Arc<Side>>>,
-}
-
-/// What is settled.
-#[derive(Default)]
-struct Settled {
-    /// Where the whole numbers are that tell classes of launches apart; known with the first class.
-    numbers: Arc<[usize]>,
-    /// By class: the grid, and the bits of those numbers.
-    classes: HashMap<Box<[i64]>, Decision>,
-    kernels: Vec<(Py<PyAny>, Arc<Kernel>)>,
-}
-
-/// Whose launches of a class are.
-#[derive(Clone)]
-enum Decision {
-    Stock(Arc<Side>),
-    /// Stock Triton's for now: until the contest wants to try another one.
-    Open(Arc<OpenContest>, Arc<Side>),
-    Own(Arc<Kernel>, Arc<Side>),
-    /// What stock Triton compiled with other stages and warps.
-    Other(Arc<OtherConfiguration>, Arc<Side>),
-}
-
-/// The function that stock Triton's launcher calls in the end, and what it is told besides the launch: whether thread blocks
-/// cooperate, and whether launches overlap. It has no scratch memory.
-#[derive(FromPyObject)]
-struct LaunchFunction(Py<PyAny>, Py<PyAny>, Py<PyAny>);
-
-/// A contest that is not settled, and the launches that it leaves to stock Triton without a look.
-struct OpenContest {
-    contest: Py<PyAny>,
-    left: AtomicI64,
-}
-
-/// A kernel of stock Triton's with another launcher, that launcher, its function and metadata.
-#[derive(FromPyObject)]
-struct OtherConfiguration(Py<PyAny>, Py<PyAny>, Py<PyAny>, Option<LaunchFunction>);
-
-/// One of Twill's kernels, and its plans by what they depend on.
-struct Kernel {
-    arguments: Arguments,
-    plans: Mutex<HashMap<Box<[i64]>, Arc<Plan>>>,
-}
-
-/// How a kernel is launched: by what takes stream and open values, or by a function on the arguments that it makes of them.
-#[derive(FromPyObject)]
-struct Plan(Py<PyAny>, Option<Py<PyAny>>);
-
-/// A side of contests: how many launches it had, and how many of them into CUDA graphs.
-struct Side {
-    name: String,
-    launched: AtomicU64,
-    captured: AtomicU64,
 }
 
 /// Who makes a launch.
@@ -248,53 +200,27 @@ impl SettledLauncher {
 
     /// Launches like this one are stock Triton's; with a contest, until that wants to try another one.
     ///
-    /// args: all of a launch; numbers: names of those that tell classes apart; epoch: that before it was found out. Whether it is
-    /// settled: arguments may be of kinds that are looked at each time.
-    #[pyo3(signature = (args, numbers, epoch, side, contest=None))]
-    fn settle_stock(
-        &self,
-        args: &Bound<'_, PyTuple>,
-        numbers: Vec<String>,
-        epoch: u64,
-        side: &str,
-        contest: Option<Py<PyAny>>,
-    ) -> PyResult<bool> {
-        let side = self.side(side);
-        let decision = match contest {
+    /// Whether it is settled: arguments may be of kinds that are looked at each time.
+    #[pyo3(signature = (launched, contest=None))]
+    fn settle_stock(&self, launched: Launched<'_>, contest: Option<Py<PyAny>>) -> PyResult<bool> {
+        self.settle(&launched, |side| match contest {
             Some(contest) => Decision::Open(Arc::new(OpenContest { contest, left: AtomicI64::new(0) }), side),
             None => Decision::Stock(side),
-        };
-        self.settle(args, &numbers, epoch, decision)
+        })
     }
 
     /// Launches like this one are those of what stock Triton compiled with other stages and warps.
     ///
     /// direct: its launcher, function and metadata, and what the launcher calls in the end, if that can be called at once.
-    fn settle_other(
-        &self,
-        args: &Bound<'_, PyTuple>,
-        numbers: Vec<String>,
-        epoch: u64,
-        side: &str,
-        direct: OtherConfiguration,
-    ) -> PyResult<bool> {
-        let decision = Decision::Other(Arc::new(direct), self.side(side));
-        self.settle(args, &numbers, epoch, decision)
+    fn settle_other(&self, launched: Launched<'_>, direct: OtherConfiguration) -> PyResult<bool> {
+        self.settle(&launched, |side| Decision::Other(Arc::new(direct), side))
     }
 
     /// Launches like this one are a kernel's of Twill.
     ///
     /// reading: how it reads arguments; plan: what launches by the plan for these, on a stream, with what the plan leaves open; or
     /// what makes arguments of that, and the function that takes them.
-    fn settle_own(
-        &self,
-        args: &Bound<'_, PyTuple>,
-        numbers: Vec<String>,
-        epoch: u64,
-        side: &str,
-        reading: &Bound<'_, PyAny>,
-        plan: Plan,
-    ) -> PyResult<bool> {
+    fn settle_own(&self, launched: Launched<'_>, reading: &Bound<'_, PyAny>, plan: Plan) -> PyResult<bool> {
         let known =
             locked(&self.settled).kernels.iter().find(|(of, _)| of.is(reading)).map(|(_, known)| Arc::clone(known));
         let kernel = match known {
@@ -304,7 +230,7 @@ impl SettledLauncher {
                 plans: Mutex::default(),
             }),
         };
-        let Some((form, _)) = kernel.arguments.read(args)? else { return Ok(false) };
+        let Some((form, _)) = kernel.arguments.read(&launched.0)? else { return Ok(false) };
         let before = {
             let mut plans = locked(&kernel.plans);
             let full = plans.len() >= REMEMBERED;
@@ -312,9 +238,9 @@ impl SettledLauncher {
             (plans.insert(form.into(), Arc::new(plan)), before)
         };
         drop(before);
-        let is_settled = self.settle(args, &numbers, epoch, Decision::Own(Arc::clone(&kernel), self.side(side)))?;
+        let is_settled = self.settle(&launched, |side| Decision::Own(Arc::clone(&kernel), side))?;
         let mut settled = locked(&self.settled);
-        if self.epoch() == epoch && !settled.kernels.iter().any(|(of, _)| of.is(reading)) {
+        if self.epoch() == launched.2 && !settled.kernels.iter().any(|(of, _)| of.is(reading)) {
             settled.kernels.push((reading.clone().unbind(), kernel));
         }
         Ok(is_settled)
@@ -352,7 +278,7 @@ impl SettledLauncher {
     fn turn<'py>(&self, args: &Bound<'py, PyTuple>) -> PyResult<Turn<'py>> {
         let py = args.py();
         let is_in_call = IN_CALL.get();
-        if SUSPENDED.get() > 0 || !self.switch.get().0.load(Ordering::Relaxed) {
+        if is_suspended() || !self.switch.get().0.load(Ordering::Relaxed) {
             // An autotuner may want to know of it.
             return Ok(if is_in_call { Turn::Unsettled } else { Turn::Left });
         }
@@ -406,17 +332,16 @@ impl SettledLauncher {
     }
 
     /// Remembers whose launches like this one are, unless something has changed meanwhile.
-    fn settle(&self, args: &Bound<'_, PyTuple>, numbers: &[String], epoch: u64, decision: Decision) -> PyResult<bool> {
+    fn settle(&self, launched: &Launched<'_>, decision: impl FnOnce(Arc<Side>) -> Decision) -> PyResult<bool> {
+        let Launched(args, numbers, epoch, side) = launched;
         let first = GRID_AND_STREAM + self.before;
-        let position = |name: &String| {
-            let at = self.names.iter().position(|one| one == name);
-            at.map(|at| first + at).ok_or_else(|| PyKeyError::new_err(name.clone()))
-        };
-        let numbers: Vec<usize> = numbers.iter().map(position).collect::<PyResult<_>>()?;
+        let numbers: Vec<usize> =
+            numbers.iter().map(|name| position(&self.names, first, name)).collect::<PyResult<_>>()?;
         let Some(class) = class(args, &numbers)? else { return Ok(false) };
+        let decision = decision(self.side(side));
         let mut before = HashMap::new();
         let mut settled = locked(&self.settled);
-        if self.epoch() != epoch {
+        if self.epoch() != *epoch {
             return Ok(false);
         }
         if *settled.numbers != *numbers || settled.classes.len() >= REMEMBERED {
@@ -490,68 +415,4 @@ fn was_not_launched(py: Python<'_>, error: &PyErr) -> bool {
         || error.is_instance_of::<PyAttributeError>(py)
         || error.is_instance_of::<PyLookupError>(py)
         || error.is_instance_of::<PyMemoryError>(py)
-}
-
-impl LaunchFunction {
-    /// Its arguments: own are function, metadata of the kernel and the launch, and hooks; rest: where those of the kernel begin.
-    fn arguments<'py>(
-        &self,
-        args: &Bound<'py, PyTuple>,
-        rest: usize,
-        own: [PyResult<Bound<'py, PyAny>>; FUNCTION_AND_HOOKS],
-    ) -> PyResult<Bound<'py, PyTuple>> {
-        let py = args.py();
-        let [function, more @ ..] = own;
-        let none = || Ok(py.None().into_bound(py));
-        let Self(_, cooperates, overlaps) = self;
-        let before = [function, Ok(cooperates.bind(py).clone()), Ok(overlaps.bind(py).clone()), none(), none()];
-        joined(args, rest, before.into_iter().chain(more))
-    }
-}
-
-impl OpenContest {
-    /// Whether the next launch is stock Triton's without a look; counts it.
-    fn rests(&self, py: Python<'_>) -> PyResult<bool> {
-        if self.left.fetch_sub(1, Ordering::Relaxed) > 0 {
-            return Ok(true);
-        }
-        let more: i64 = self.contest.bind(py).call_method0(intern!(py, "rest"))?.extract()?;
-        self.left.store(more - 1, Ordering::Relaxed);
-        Ok(more > 0)
-    }
-}
-
-/// Grid and stream of a launch, then others, then the arguments of the kernel, which begin at `rest`.
-fn joined<'py>(
-    args: &Bound<'py, PyTuple>,
-    rest: usize,
-    others: impl IntoIterator<Item = PyResult<Bound<'py, PyAny>>>,
-) -> PyResult<Bound<'py, PyTuple>> {
-    let mut all = Vec::with_capacity(args.len() + 8);
-    for at in 0..GRID_AND_STREAM {
-        all.push(args.get_item(at)?);
-    }
-    for other in others {
-        all.push(other?);
-    }
-    for at in rest..args.len() {
-        all.push(args.get_item(at)?);
-    }
-    PyTuple::new(args.py(), all)
-}
-
-/// What a lock has. Nothing that is done with it leaves it half done.
-fn locked<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The class of a launch: the grid, and the bits of some arguments; nothing where a number is none of Python's.
-fn class(args: &Bound<'_, PyTuple>, numbers: &[usize]) -> PyResult<Option<Box<[i64]>>> {
-    let mut class = Vec::with_capacity(3 + numbers.len());
-    for at in (0..3).chain(numbers.iter().copied()) {
-        let Some(number) = whole(&args.get_item(at)?)? else { return Ok(None) };
-        let bits = || i64::from(i64::BITS - number.unsigned_abs().leading_zeros());
-        class.push(if at < 3 { number } else { bits() });
-    }
-    Ok(Some(class.into()))
 }

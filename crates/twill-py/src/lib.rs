@@ -6,6 +6,7 @@
 
 mod answers;
 mod arguments;
+mod decision;
 mod errors;
 mod launches;
 mod machines;
@@ -26,7 +27,7 @@ mod _twill {
         pseudocode, report, schedule, timeline, timeline_svg, top, wrong_option,
     };
     #[pymodule_export]
-    use super::launches::{SettledLauncher, Switch, resume, set_in_call, suspend};
+    use super::launches::{SettledLauncher, Switch, is_suspended, resume, set_in_call, suspend};
     #[pymodule_export]
     use super::machines::{cuda_primitives, machine_names, machine_numbers, machine_text};
     use pyo3::prelude::*;

@@ -38,8 +38,6 @@ LOADING_SECONDS = 10.0
 class _Thread(threading.local):
     """What is known of a thread."""
 
-    suspended = 0
-    """How many of those who want stock Triton's launches it is within."""
     call: Call | None = None
     """The call of an autotuner that it is in."""
     forks_alone = False
@@ -145,7 +143,7 @@ class Activity:
 
     def is_suspended(self) -> bool:
         """Whether all launches of this thread are stock Triton's."""
-        return self.is_paused or self.thread.suspended > 0
+        return self.is_paused or _twill.is_suspended()
 
     @property
     def call(self) -> Call | None:
@@ -160,13 +158,11 @@ class Activity:
     @contextmanager
     def suspended(self) -> Iterator[None]:
         """Leaves the launches of this thread to stock Triton: its autotuner compares configurations, say."""
-        self.thread.suspended += 1
         _twill.suspend()
         try:
             yield
         finally:
             _twill.resume()
-            self.thread.suspended -= 1
 
     @property
     def gpu(self) -> contest.Gpu | None:

@@ -12,9 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._twill import SettledLauncher
-from ..contest import OWN as OWN_SIDES
-from ..contest import STOCK, Contest, Side
-from ..marks import OWN, STOCK_ONLY
+from ..contest import OWN, STOCK, Contest, Side
+from ..marks import OWN_LAUNCHES, STOCK_ONLY
 from . import configurations, turn
 from .configurations import Compiled
 from .function import Function, function_of, nothing_for_twill
@@ -76,7 +75,7 @@ class Runner:
         activity, thread, found, epoch = self._activity, self._thread, self.found, self.launcher.epoch
         call = thread.call
         is_elsewhere = self._checked is not None and activity.device() != self._checked
-        if thread.suspended or activity.is_paused or activity.has_ended or len(rest) != self._count or is_elsewhere:
+        if activity.is_suspended() or activity.has_ended or len(rest) != self._count or is_elsewhere:
             if call is not None and call.comparing is not None and call.comparing.seen is None and call.is_of(self._kernel.jit):
                 call.comparing.seen = Seen(self, (x, y, z))
             return self._original(x, y, z, stream, *rest)
@@ -100,11 +99,12 @@ class Runner:
     def _settle(self, epoch: int, launch: turn.Launch, side: Side, contest: Contest) -> None:
         """Has launches like one made without a further look, as long as nothing else is to be found out. epoch: that before it."""
         winner = contest.winner
+        is_open = winner is None and side == STOCK
         # Another thread may have ended the contest during the launch.
-        if self._failures >= FAILURES or winner != (None if side == STOCK and winner is None else side):
+        if self._failures >= FAILURES or not (is_open or winner == side):
             return
         try:
-            is_settled = self._is_settled(epoch, launch, side, contest if winner is None else None)
+            is_settled = self._is_settled(epoch, launch, side, contest if is_open else None)
         except Exception:
             is_settled = False
         # What has changed meanwhile, a kernel that was given up say, is found out anew.
@@ -113,16 +113,16 @@ class Runner:
 
     def _is_settled(self, epoch: int, launch: turn.Launch, side: Side, contest: Contest | None) -> bool:
         """Tells the launcher; whether it can make such launches. contest: where that is open."""
-        found, args = launch.found, launch.by_stock.args
-        numbers = found.numbers or []
+        found = launch.found
+        launched = launch.by_stock.args, found.numbers or [], epoch, side
         if side == STOCK:
-            return self.launcher.settle_stock(args, numbers, epoch, STOCK, contest)
-        if side in OWN_SIDES:
+            return self.launcher.settle_stock(launched, contest)
+        if side in OWN:
             kernel = found.kernels[side]
             plan, _ = kernel.plan(launch.bound, launch.grid)
-            return self.launcher.settle_own(args, numbers, epoch, side, kernel.reading, plan.steps)
+            return self.launcher.settle_own(launched, kernel.reading, plan.steps)
         direct = found.configurations[side].direct
-        return direct is not None and self.launcher.settle_other(args, numbers, epoch, side, direct)
+        return direct is not None and self.launcher.settle_other(launched, direct)
 
     def relaunch(self, by_stock: partial[Any], values: dict[str, Any]) -> Any:
         """A launch by stock Triton's kernel, on other arguments."""
@@ -183,7 +183,7 @@ def launcher_of(activity: Activity, kernel: Any, original: Callable[..., Any]) -
     """That of a `Runner` for a `CompiledKernel`; its own launcher where there is nothing for Twill in it."""
     try:
         ttir, function = kernel.asm.get("ttir", ""), getattr(kernel.src, "fn", None)
-        if not ttir or function is None or nothing_for_twill(ttir) is not None or OWN in function.__dict__:
+        if not ttir or function is None or nothing_for_twill(ttir) is not None or OWN_LAUNCHES in function.__dict__:
             return original
         # A hook gives each launch another pipeline of passes.
         if activity.triton.knobs.runtime.add_stages_inspection_hook is not None:

@@ -76,7 +76,7 @@ class Specialised:
     """A specialisation of a Triton function on a device."""
 
     def __init__(self, activity: Activity, function: Function, ttir: str, target: Any, device: int, launcher: SettledLauncher):
-        self.activity, self.function, self.device, self._launcher = activity, function, device, launcher
+        self.activity, self.function, self.device, self.launcher = activity, function, device, launcher
         self.name = function.name
         self.reason = ""
         """Why Twill has no kernel for it."""
@@ -369,7 +369,7 @@ class Specialised:
             # It may be faster than who has won without it. Where that was settled first it stays so.
             if not self.activity.settings.settles_first:
                 self.contests.clear()
-            self._launcher.forget()
+            self.launcher.forget()
         self.activity.tell(self)
 
     def _fail(self, side: Side, reason: str, keep: bool = True) -> None:
@@ -405,7 +405,7 @@ class Specialised:
                         self.activity.records.write(key, {"made": found})
                         self.configurations = configurations.made_of(found, stock.source, passed)
                         self.contests.clear()
-                        self._launcher.forget()
+                        self.launcher.forget()
                 finally:
                     self._awaits_configurations = False
             self.activity.tell(self)
@@ -444,7 +444,7 @@ class Specialised:
         for one, kernel in refused.items():
             self._reasons[one] = reason
             kernel.forget()
-        self._launcher.forget()
+        self.launcher.forget()
         self.activity.tell(self)
 
     def give_up(self, side: Side, reason: str) -> None:
@@ -459,13 +459,13 @@ class Specialised:
         self.configurations = {other: made for other, made in self.configurations.items() if other != side}
         for contest in list(self.contests.values()):
             contest.forfeit(side)
-        self._launcher.forget()
+        self.launcher.forget()
 
     def forget(self) -> None:
         """Lets go of all that is known of it. Another thread may be about to launch it."""
         kernels, self.kernels, self.configurations = self.kernels, {}, {}
         self.contests.clear()
-        self._launcher.forget()
+        self.launcher.forget()
         self._ttir = ""
         for kernel in kernels.values():
             kernel.forget()
@@ -474,7 +474,7 @@ class Specialised:
         """Forgets contests that are under way: those of a forked child are its parent's."""
         self._changing, self.beginning = threading.Lock(), None
         self.contests = {key: one for key, one in list(self.contests.items()) if one.winner is not None}
-        self._launcher.forget()
+        self.launcher.forget()
 
     def class_of(self, bound: dict[str, Any], grid: tuple[int, ...]) -> tuple[int, ...]:
         """The grid, and the bits of the whole numbers among the arguments: launches that differ in no more are alike in work."""
@@ -486,12 +486,12 @@ class Specialised:
     @property
     def launched(self) -> Counter[Side]:
         """Launches by whose kernel it was; of comparisons that of stock Triton."""
-        return self.looked_at + Counter({Side(side): launched for side, launched, _ in self._launcher.counts()})
+        return self.looked_at + Counter({Side(side): launched for side, launched, _ in self.launcher.counts()})
 
     @property
     def captured(self) -> Counter[Side]:
         """Those of them that went into CUDA graphs."""
-        return self.looked_at_captured + Counter({Side(side): captured for side, _, captured in self._launcher.counts()})
+        return self.looked_at_captured + Counter({Side(side): captured for side, _, captured in self.launcher.counts()})
 
     def make_room(self) -> None:
         """Forgets contests that are settled, which are read again, and all but the newest of those that are open."""
