@@ -162,8 +162,8 @@ class Plan:
         # The places are the plan's own: one launch at a time may fill them.
         lines.append(f"(error,) = launch(function, {shape}, stream, at, 0)")
         lines.append(f"if error != success: failed(error, lambda: launch(function, {shape}, stream, at, 0))")
-        exec("\n".join(["def direct(stream, varying):", "    with lock:", *(f"        {line}" for line in lines)]), known)
-        return known["direct"]
+        exec("\n".join(["def launch_on(stream, varying):", "    with lock:", *(f"        {line}" for line in lines)]), known)
+        return known["launch_on"]
 
     def launch(self, varying):
         """Launches with these varying values, on the current stream of the device."""
@@ -179,7 +179,7 @@ class Plan:
 
     @property
     def steps(self):
-        """What launches on a stream with varying values; it calls no function that could be called in its place."""
+        """As of plans in Gluon: what launches on a stream with varying values, and None, as it makes no arguments for a function."""
         return self.launch_on, None
 
 
