@@ -5,7 +5,6 @@ use crate::question::{Keywords, Question};
 use crate::task;
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use twill_check::Verified;
 use twill_driver::gaus::GausError;
@@ -155,11 +154,13 @@ pub(crate) fn cached(
 ) -> PyResult<Option<String>> {
     let (request, requested) = question.read(py)?;
     let (cache, options) = (requested.cache(), requested.code(command));
-    let mut silent = twill_driver::Silent;
-    let session = Session { cache, ..Session::new(requested.search_for_code(Arc::default()), &mut silent) };
-    // It is not called: nothing is generated.
-    let assembler = python.map(|python| Assembler::new(Some(python), PathBuf::new()).of(toolchain));
-    Ok(twill_driver::tune::cached(&request, &options, assembler.as_ref(), &session).map(|kernel| kernel.to_json()))
+    // It reads and hashes the whole kernel, for the application's other threads to go on meanwhile.
+    task::run(py, None, move |interrupt, reporter| {
+        let session = Session { cache, ..Session::new(requested.search_for_code(interrupt), reporter) };
+        // It is not called: nothing is generated.
+        let assembler = python.map(|python| Assembler::new(Some(python), PathBuf::new()).of(toolchain));
+        twill_driver::tune::cached(&request, &options, assembler.as_ref(), &session).map(|kernel| kernel.to_json())
+    })
 }
 
 /// Whether a kernel fits, before anything is searched, as JSON; and how much an iteration of each of its loops counts.

@@ -10,6 +10,7 @@ mod control_flow;
 mod memory_order;
 mod multistage;
 mod operation;
+mod rings;
 mod runs_ahead;
 
 use crate::builder::declarations::parameters;
@@ -171,7 +172,7 @@ fn usual_warps(module: &Module, function: OperationId) -> u32 {
 struct Ahead {
     /// Warps of the group.
     warps: u32,
-    /// Shared memory that is left for rings, in bytes.
+    /// Shared memory of all rings, in bytes.
     ring_bytes: u64,
     /// As in [`RunsAhead`].
     stages: Option<u32>,

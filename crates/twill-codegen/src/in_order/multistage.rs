@@ -14,6 +14,7 @@
 //! ```
 
 use super::Builder;
+use super::rings::{Ring, RingTile};
 use super::runs_ahead::AsyncLoad;
 use crate::builder::views::order;
 use crate::error::Error;
@@ -23,9 +24,6 @@ use crate::ir::{
 };
 use std::collections::{BTreeSet, HashSet};
 use twill_triton::mlir::{ForLoop, OperationId, Type, ValueId};
-
-/// Rows and bytes of a row from which on a tile has a layout that the tensor core reads.
-const LEAST_SWIZZLED: (u64, u64) = (8, 32);
 
 /// A tile that is copied ahead.
 struct Copied {
@@ -74,11 +72,8 @@ impl Builder<'_> {
         let mut copied = Vec::new();
         if plan.slots > 0 {
             let (fill, last) = (self.cursor("fill", plan.slots), self.cursor("drain", plan.slots));
-            copied = plan.copies.iter().map(|one| self.ring(*one, plan.slots, fill, last)).collect();
-            let bytes: u64 = plan.copies.iter().map(|one| self.bytes(self.module.operation(one.id).results[0])).sum();
-            if let Some(ahead) = &mut self.ahead {
-                ahead.ring_bytes = ahead.ring_bytes.saturating_sub(bytes * u64::from(plan.slots));
-            }
+            let rings = self.rings(&plan.copies, plan.slots);
+            copied = plan.copies.iter().zip(rings).map(|(one, ring)| self.copied(*one, ring, fill, last)).collect();
             let is_index = |id: &&OperationId| self.module.operation(**id).name == "tt.load";
             let indices: Vec<OperationId> = plan.slice.iter().filter(is_index).copied().collect();
             let prefetched = self.prefetch(parts, &indices, nodes)?;
@@ -266,24 +261,27 @@ impl Builder<'_> {
         CursorId::at(self.cursors.len() - 1)
     }
 
-    /// A ring for what a load brings.
-    fn ring(&mut self, of: AsyncLoad, slots: u32, fill: CursorId, drain: CursorId) -> Copied {
+    /// What a load brings, to a ring.
+    fn copied(&mut self, of: AsyncLoad, ring: Ring, fill: CursorId, drain: CursorId) -> Copied {
         let AsyncLoad { id: load, elements, turned } = of;
-        let value = self.module.operation(load).results[0];
-        let kind = self.module.type_of(value);
-        let (mut shape, element) = (kind.known_shape().unwrap_or_default(), kind.element().clone());
-        if turned {
-            shape.reverse();
-        }
-        let stem = format!("{}_ring", names::of_value(self.module, value));
-        let name = names::unique(&stem, |name| self.taken.contains(name));
-        self.taken.insert(name.clone());
-        let row = shape.last().copied().unwrap_or(1) * u64::from(element.scalar_bits().unwrap_or(8)) / 8;
-        let plain = shape.len() != 2 || shape[0] < LEAST_SWIZZLED.0 || row < LEAST_SWIZZLED.1;
-        let buffer =
-            Buffer { name, shape, element, slots, least_slots: slots, memory: Memory::Shared, plain, source: None };
-        self.buffers.push(buffer);
-        Copied { load, elements, turned, buffer: BufferId::at(self.buffers.len() - 1), fill, drain }
+        let buffer = match ring {
+            Ring::Earlier(buffer, slots) => {
+                let earlier = &mut self.buffers[buffer.index()];
+                (earlier.slots, earlier.least_slots) = (slots, slots);
+                buffer
+            }
+            Ring::New(tile, slots) => {
+                let value = self.module.operation(load).results[0];
+                let stem = format!("{}_ring", names::of_value(self.module, value));
+                let name = names::unique(&stem, |name| self.taken.contains(name));
+                self.taken.insert(name.clone());
+                let RingTile { shape, element, plain } = tile;
+                let (memory, source) = (Memory::Shared, None);
+                self.buffers.push(Buffer { name, shape, element, slots, least_slots: slots, memory, plain, source });
+                BufferId::at(self.buffers.len() - 1)
+            }
+        };
+        Copied { load, elements, turned, buffer, fill, drain }
     }
 
     /// An operation that an address needs. What it loads is none beyond the last iteration.

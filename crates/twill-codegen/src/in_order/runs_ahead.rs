@@ -152,7 +152,10 @@ impl Builder<'_> {
             4.. if stages.is_none() => of(SEVERAL_CTAS),
             _ => ahead.ring_bytes,
         };
-        let slots = (2..=most).rev().find(|slots| bytes * u64::from(*slots) <= limit(*slots))?;
+        let fits = |slots: &u32| {
+            bytes * u64::from(*slots) <= limit(*slots) && self.ring_bytes(&copies, *slots) <= ahead.ring_bytes
+        };
+        let slots = (2..=most).rev().find(fits)?;
         let slice = operations.iter().copied().filter(|id| slice.contains(id)).collect();
         Some(Plan { copies, slice, carried, slots, prefetched })
     }

@@ -2,19 +2,21 @@
 //! is there; none is overwritten before it was read, or while another copy to its slot is under way.
 //!
 //! The program is walked for each number of trips from 0 to a few times around the rings. Cursors count on: a copy puts a tile of the
-//! fill cursor's number into a slot, and a read expects that of its own. Branches are walked in all ways, one after the other.
+//! fill cursor's number into a slot, and a read expects that of its own. Loops one after the other may share a ring: each has two
+//! cursors of its own. Branches are walked in all ways, one after the other.
 
 use crate::error::Error;
-use crate::ir::{Group, Node, Op, Slot, WarpProgram, any};
+use crate::ir::{CursorId, Group, Node, Op, Slot, WarpProgram, any};
 
 /// Most slots of a ring whose loops are walked.
 const MOST_SLOTS: u32 = 16;
 
-/// A tile in a slot: its number, and the group of copies that brings it.
+/// A tile in a slot: its number, the group of copies that brings it, and the cursor by which it is read.
 #[derive(Clone, Copy)]
 struct Tile {
     number: u64,
     group: u64,
+    reader: CursorId,
 }
 
 /// Whether a group makes groups of copies.
@@ -27,6 +29,8 @@ struct Walk<'p> {
     trips: u64,
     /// How far each cursor went.
     cursors: Vec<u64>,
+    /// The cursors of the loop that is under way: by which slots are filled, and by which they are read.
+    of_loop: Option<(CursorId, CursorId)>,
     slots: Vec<Vec<Option<Tile>>>,
     committed: u64,
     /// Groups of copies that were waited for.
@@ -49,7 +53,7 @@ pub(super) fn check(program: &WarpProgram) -> Result<(), Error> {
         for trips in 0..=u64::from(2 * most + 1) {
             let slots = program.buffers.iter().map(|buffer| vec![None; buffer.slots as usize]).collect();
             let cursors = vec![0; group.cursors.len()];
-            let mut walk = Walk { program, trips, cursors, slots, committed: 0, done: 0 };
+            let mut walk = Walk { program, trips, cursors, of_loop: None, slots, committed: 0, done: 0 };
             let walked = walk.nodes(group, &group.body).and_then(|()| match walk.committed == walk.done {
                 true => Ok(()),
                 false => Err("copies are under way at the end".to_owned()),
@@ -96,39 +100,43 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn place(&self, slot: &Slot) -> Option<(usize, usize, u64)> {
+    /// The cursor of a slot, its buffer, which of that it is, and the number of the tile.
+    fn place(&self, group: &Group, slot: &Slot) -> Option<(CursorId, usize, usize, u64)> {
         let (buffer, at) = (slot.buffer.index(), slot.at?);
         let number = self.cursors[at.index()];
-        let slots = self.slots[buffer].len() as u64;
-        Some((buffer, usize::try_from(number % slots.max(1)).unwrap_or(0), number))
+        let slots = u64::from(group.cursors[at.index()].slots);
+        Some((at, buffer, usize::try_from(number % slots.max(1)).unwrap_or(0), number))
     }
 
     fn op(&mut self, group: &Group, op: &Op) -> Result<(), String> {
         let name = |program: &WarpProgram, buffer: usize| program.buffers[buffer].name.clone();
         for slot in op.reads() {
-            let Some((buffer, at, number)) = self.place(&slot) else { continue };
-            match self.slots[buffer][at] {
+            let Some((reader, buffer, at, number)) = self.place(group, &slot) else { continue };
+            match self.slots[buffer].get(at).copied().flatten() {
                 Some(tile) if tile.group >= self.done => {
                     return Err(format!("{} is read before its copy is waited for", name(self.program, buffer)));
                 }
-                Some(tile) if tile.number == number => {}
+                Some(tile) if (tile.number, tile.reader) == (number, reader) => {}
                 _ => return Err(format!("{} has no tile of this iteration", name(self.program, buffer))),
             }
         }
         match op {
             Op::CpAsync { to, full: None, .. } => {
-                let Some((buffer, at, number)) = self.place(to) else { return Ok(()) };
-                if self.slots[buffer][at].is_some_and(|tile| tile.group >= self.done) {
+                let Some((fill, buffer, at, number)) = self.place(group, to) else { return Ok(()) };
+                let Some((_, reader)) = self.of_loop.filter(|(filled, _)| *filled == fill) else {
+                    return Err(format!("{} is filled by a cursor of another loop", name(self.program, buffer)));
+                };
+                let Some(slot) = self.slots[buffer].get_mut(at) else {
+                    return Err(format!("{} has too few slots", name(self.program, buffer)));
+                };
+                if slot.is_some_and(|tile| tile.group >= self.done) {
                     return Err(format!("two copies to a slot of {} are under way", name(self.program, buffer)));
                 }
                 // Who has read less than this has not read what is there.
-                let behind = self
-                    .readers(group, buffer)
-                    .any(|reader| self.slots[buffer][at].is_some_and(|t| t.number >= reader));
-                if behind {
+                if slot.is_some_and(|tile| tile.number >= self.cursors[tile.reader.index()]) {
                     return Err(format!("a tile of {} is overwritten before it is read", name(self.program, buffer)));
                 }
-                self.slots[buffer][at] = Some(Tile { number, group: self.committed });
+                *slot = Some(Tile { number, group: self.committed, reader });
             }
             Op::CpAsyncCommit => self.committed += 1,
             Op::CpAsyncWait(pending) => self.done = self.done.max(self.committed.saturating_sub(u64::from(*pending))),
@@ -139,20 +147,11 @@ impl Walk<'_> {
                     return Err("a loop begins while copies are under way".into());
                 }
                 self.cursors[to.index()] = self.cursors[from.index()];
+                self.of_loop = Some((*to, *from));
                 self.slots.iter_mut().flatten().for_each(|slot| *slot = None);
             }
             _ => {}
         }
         Ok(())
-    }
-
-    /// How far cursors went by which a buffer is read.
-    fn readers<'w>(&'w self, group: &'w Group, buffer: usize) -> impl Iterator<Item = u64> + 'w {
-        let mut cursors = Vec::new();
-        crate::ir::visit(&group.body, &mut |op| {
-            let own = op.reads().into_iter().filter(|slot| slot.buffer.index() == buffer);
-            cursors.extend(own.filter_map(|slot| slot.at));
-        });
-        cursors.into_iter().map(|at| self.cursors[at.index()])
     }
 }
