@@ -103,6 +103,8 @@ class ScheduledKernel:
     def shed(self) -> None:
         """Lets go of texts that a launch does not need: sources in Python's own cache, and all but the machine code in `asm`."""
         linecache.cache.pop(str(self.folder / "kernel.py"), None)
+        if not self._kernel.is_compiled:
+            return
         forms: dict[str, object] = self.compile().asm
         for form in [form for form, text in forms.items() if isinstance(text, str)]:
             del forms[form]

@@ -14,6 +14,8 @@ from importlib.metadata import PackageNotFoundError, version
 PACKAGES = ("triton", "nvidia-cuda-nvcc", "nvidia-cuda-nvrtc")
 ASSEMBLERS = ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH")
 """Variables that name a ptxas: one path may have another version tomorrow."""
+TORCHS = os.path.join("torch", "bin", "ptxas")
+"""What Inductor sets the first of them to, in a process that compiles a kernel: no kernel of Twill's depends on it (ptxas.py)."""
 OPTIONS = ("PTXAS_OPTIONS", "DISABLE_PTXAS_OPT", "TRITON_DEFAULT_FP_FUSION", "TRITON_FORCE_DISABLE_FP_FUSION")
 FIRST_DRIVER = 13
 """The CUDA driver that loads what a newer ptxas makes."""
@@ -50,7 +52,8 @@ def has_old_driver() -> bool:
 def described() -> str:
     """The line."""
     parts = [f"{package} {installed(package)}" for package in PACKAGES]
-    parts += [f"{name}={path} {version_of(path)}" for name in ASSEMBLERS if (path := os.environ.get(name))]
+    named = {name: path for name in ASSEMBLERS if (path := os.environ.get(name)) and not path.endswith(TORCHS)}
+    parts += [f"{name}={path} {version_of(path)}" for name, path in named.items()]
     parts += [f"{name}={value}" for name in OPTIONS if (value := os.environ.get(name))]
     parts += ["old driver"] if has_old_driver() else []
     return ", ".join(parts)

@@ -172,11 +172,17 @@ def without_space(count):
 
 def patient(count, seconds):
     """Launches over some time, while kernels may be made."""
-    machine, kernel, end = Machine(), gemm(), time.monotonic() + float(seconds)
-    for number in range(int(count)):
-        machine.launch(kernel, 1, number)
-        time.sleep(max(0.0, (end - time.monotonic()) / (int(count) - number)))
+    machine = Machine()
+    spread(machine, int(count), float(seconds))
     tell(machine.result())
+
+
+def spread(machine, count, seconds):
+    """Launches of a kernel that is new, over some time."""
+    kernel, end = gemm(), time.monotonic() + seconds
+    for number in range(count):
+        machine.launch(kernel, 1, number)
+        time.sleep(max(0.0, (end - time.monotonic()) / (count - number)))
 
 
 def killing(count, seconds, seed):
@@ -366,12 +372,15 @@ def threads(count):
     tell({**result, "memory": sorted(result["memory"]), "asked": sorted(result["asked"])})
 
 
-def processes(method, count):
-    """Two processes of `multiprocessing`, after launches of this one, or before if they could not launch then."""
+def processes(method, count, seconds=0):
+    """Two processes of `multiprocessing`, after launches of this one, or before if they could not launch then.
+
+    seconds: over which its own launches are spread.
+    """
     machine = Machine()
     launches_first = machine.forks_work or method != "fork"
     if launches_first:
-        machine.launch(gemm(), int(count))
+        spread(machine, int(count), float(seconds))
     context = multiprocessing.get_context(method)
     workers = [context.Process(target=plain, args=(count,)) for _ in range(2)]
     for one in workers:
@@ -380,7 +389,7 @@ def processes(method, count):
         one.join()
         assert one.exitcode == 0, one.exitcode
     if not launches_first:
-        machine.launch(gemm(), int(count))
+        spread(machine, int(count), float(seconds))
     tell(machine.result())
 
 

@@ -41,10 +41,11 @@ def test_a_child_tries_nothing(cache, tmp_path):
     """Its end says nothing about a kernel: it may leave by `os._exit`."""
     copy = shutil.copytree(cache, tmp_path / "cache")
     shutil.rmtree(copy / "activation-v1")
-    ended = run("processes", "fork", 5, TWILL="1", TWILL_CACHE=copy)
+    # Machine code of kernels that nothing is on record of is made behind launches.
+    ended = run("processes", "fork", 5, 4, TWILL="1", TWILL_CACHE=copy)
     right(ended)
     assert not list((copy / "activation-v1").glob("*.trial"))
-    assert sorted(line["twill"] for line in ended.lines) == [0, 0, 1]
+    assert sorted(bool(line["twill"]) for line in ended.lines) == [False, False, True]
 
 
 def test_a_fork_while_a_kernel_is_loaded(cache):

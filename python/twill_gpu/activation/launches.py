@@ -86,7 +86,8 @@ class Runner:
         by_stock = partial(self._original, x, y, z, stream, *rest)
         if found is None or not found.has_begun:
             is_tried = activity.decides_first and not activity.is_capturing()
-            found = self._begin(None if is_tried else by_stock)
+            bound = dict(zip(self._names, rest[self._first :]))
+            found = self._begin(None if is_tried else by_stock, bound, (x, y, z))
             if not is_tried:
                 return None
         if found.is_alone:
@@ -155,7 +156,7 @@ class Runner:
                 self._activity.add(self.found)
             return self.found
 
-    def _begin(self, by_stock: Callable[[], Any] | None) -> Specialised:
+    def _begin(self, by_stock: Callable[[], Any] | None, bound: dict[str, Any], grid: tuple[int, ...]) -> Specialised:
         """The first launch is stock Triton's, unless it is settled first who has it."""
         if by_stock is not None:
             by_stock()
@@ -166,7 +167,9 @@ class Runner:
             found.looked_at_captured[STOCK] += by_stock is not None
             found.leave()
         else:
-            found.begin(self._kernel.only, self._kernel.stock, self._kernel.passed)
+            # Tensors are not kept for it.
+            numbers = {name: int(value) for name, value in bound.items() if isinstance(value, int)}
+            found.begin(self._kernel.only, self._kernel.stock, self._kernel.passed, (numbers, grid))
         return found
 
 

@@ -25,6 +25,7 @@ from .function import Function, nothing_for_twill
 from .kept import Kept
 from .records import digest_of
 from .settings import Mode
+from .unfinished import Unfinished, finish
 from .workers import Unanswered
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class Specialised:
         self.reason = ""
         """Why Twill has no kernel for it."""
         self.kernels: dict[Side, ScheduledKernel] = {}
+        self._unfinished = Unfinished(activity, self._not_finished, lambda: self.launcher.forget())
         self._reasons: dict[Side, str] = {}
         self._changing = threading.Lock()
         self.configurations: dict[Side, Made] = {}
@@ -166,12 +168,19 @@ class Specialised:
         """Who may be faster than stock Triton as its author has it."""
         return (*(side for side in OWN if side in self.kernels), *self.configurations)
 
-    def begin(self, only: Sequence[str], stock: Callable[[], Compiled], passed: int | None = None) -> None:
+    def begin(
+        self,
+        only: Sequence[str],
+        stock: Callable[[], Compiled],
+        passed: int | None = None,
+        launched: tuple[dict[str, int], tuple[int, ...]] | None = None,
+    ) -> None:
         """Has kernels made, or takes what is there; whatever goes wrong, stock Triton runs.
 
         In the background that is done behind the launch; the next one waits for it, as it waits for no kernel.
 
-        only: options that Twill has not. stock: what stock Triton compiled. passed: as for `configurations.Made`.
+        only: options that Twill has not. stock: what stock Triton compiled. passed: as for `configurations.Made`. launched: whole
+        numbers by name and grid of the launch before it.
         """
         beginning = threading.Event()
         with self._changing:
@@ -191,6 +200,12 @@ class Specialised:
             try:
                 if not self.activity.has_ended:
                     self._start(stock, passed)
+                    if launched is not None and self._unfinished:
+                        # Has the winner's machine code made, if there is one.
+                        self.contest_for(self.class_of(*launched))
+            except Exception:
+                # It is found out by the next launch.
+                pass
             finally:
                 self.beginning = None
                 beginning.set()
@@ -295,7 +310,7 @@ class Specialised:
         except Exception:
             folder = None
         if folder is not None:
-            self._take(side, folder)
+            self._take(side, folder, later=self.activity.settings.mode is Mode.BACKGROUND and not self.activity.decides_first)
             return None
         why_not = self.may_make()
         if why_not is not None:
@@ -341,22 +356,22 @@ class Specialised:
         else:
             self._take(side, folder)
 
-    def _take(self, side: Side, folder: Path) -> None:
-        """Takes a kernel from its folder."""
+    def _take(self, side: Side, folder: Path, later: bool = False) -> None:
+        """Takes a kernel from its folder. later: its machine code is made when it may be launched."""
         with self.activity.loading:
             if self.activity.has_ended:
                 return
             try:
                 kernel = ScheduledKernel(folder, self._ttir, self.machine)
                 kernel.check_parameters(list(self.function.arg_names))
-                kernel.compile()
-                kernel.shed()
+                if later:
+                    self._unfinished.add(side, kernel, folder)
+                else:
+                    finish(kernel, folder)
             except Exception as error:
+                shutil.rmtree(folder, ignore_errors=True)
                 self._fail(side, f"{type(error).__name__}: {error}", keep=isinstance(error, TwillError))
                 return
-            finally:
-                # All of it was read.
-                shutil.rmtree(folder, ignore_errors=True)
             parameters = kernel.metadata["parameters"]
             self.numbers = [
                 one["name"]
@@ -371,6 +386,19 @@ class Specialised:
                 self.contests.clear()
             self.launcher.forget()
         self.activity.tell(self)
+
+    def _not_finished(self, side: Side, error: Exception) -> None:
+        """There is no machine code of one of Twill's kernels."""
+        with self._changing:
+            self.kernels = {one: kernel for one, kernel in self.kernels.items() if one != side}
+        self.contests.clear()
+        self.launcher.forget()
+        self._fail(side, f"{type(error).__name__}: {error}", keep=isinstance(error, TwillError))
+
+    def finished(self, side: Side) -> ScheduledKernel | None:
+        """One of Twill's kernels with its machine code."""
+        self._unfinished.finish(side)
+        return self.kernels.get(side)
 
     def _fail(self, side: Side, reason: str, keep: bool = True) -> None:
         """One of Twill's kernels is not made; in later processes neither if that is to be kept."""
@@ -443,6 +471,7 @@ class Specialised:
             self.reason = reason
         for one, kernel in refused.items():
             self._reasons[one] = reason
+            self._unfinished.drop(one)
             kernel.forget()
         self.launcher.forget()
         self.activity.tell(self)
@@ -467,12 +496,14 @@ class Specialised:
         self.contests.clear()
         self.launcher.forget()
         self._ttir = ""
-        for kernel in kernels.values():
+        for side, kernel in kernels.items():
+            self._unfinished.drop(side)
             kernel.forget()
 
     def keep_settled(self) -> None:
         """Forgets contests that are under way: those of a forked child are its parent's."""
         self._changing, self.beginning = threading.Lock(), None
+        self._unfinished.forked()
         self.contests = {key: one for key, one in list(self.contests.items()) if one.winner is not None}
         self.launcher.forget()
 
@@ -507,13 +538,22 @@ class Specialised:
                 return None
             if len(self.contests) >= min(REMEMBERED, CONTESTS // max(1, self.activity.kernels)):
                 self.make_room()
-            found = self.contests[key] = self._contest(gpu, self.record_of(key))
+            record = self.record_of(key)
+            found = self._on_record(gpu, record)
+            if found is None and self._unfinished:
+                self._unfinished.finish_behind()
+                return None
+            winner = None if found is None else found.winner
+            if winner is not None and winner in self._unfinished and self.finished(winner) is None:
+                return None
+            found = self.contests[key] = found or self._contest(gpu, record)
         return found
 
     def record_of(self, key: tuple[int, ...]) -> str:
         return digest_of(json.dumps([self.digest, self._own, self.activity.gpu_name(self.device), *key]))
 
-    def _contest(self, gpu: Gpu, key: str) -> Contest:
+    def _on_record(self, gpu: Gpu, key: str) -> Contest | None:
+        """A contest whose winner is on record, or that nobody may settle; None where it is to be found out."""
         sides = (STOCK, *self.challengers)
         kept = self.activity.records.read(key)
         if kept is not None:
@@ -527,9 +567,13 @@ class Specialised:
                 pass
         if self.activity.settings.mode is Mode.FROZEN or self.activity.is_deterministic() or self.activity.is_forked:
             return Contest.settled(gpu, STOCK, {})
+        return None
+
+    def _contest(self, gpu: Gpu, key: str) -> Contest:
+        """A contest that is open."""
         waits = self.activity.settings.mode is not Mode.BACKGROUND
         self.activity.begin_trial(self.digest)
-        return Kept(gpu, sides, None if waits else SHARE, lambda settled: self._keep(key, settled), self._end_trial)
+        return Kept(gpu, (STOCK, *self.challengers), None if waits else SHARE, lambda won: self._keep(key, won), self._end_trial)
 
     def _keep(self, key: str, settled: Contest) -> None:
         assert settled.winner is not None, "it is settled"

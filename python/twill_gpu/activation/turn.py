@@ -150,6 +150,8 @@ def _launcher(
     kernel = found.kernels.get(side)
     if kernel is None or (is_capturing and not kernel.is_planned(bound, grid)):
         return None
+    if (kernel := found.finished(side)) is None:
+        return None
     plan, varying = kernel.plan(bound, grid)
     if plan.index != found.device:
         # Stock Triton launches on the device in use, wherever memory is: that one's stream has the launch.

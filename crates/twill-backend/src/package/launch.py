@@ -408,9 +408,14 @@ class Kernel:
             LOADED.append(compiled)
         return self._compiled[index]
 
+    @property
+    def is_compiled(self):
+        """Whether there is machine code of it."""
+        return self._first is not None or bool(self._compiled)
+
     def compile(self):
         """The kernel compiled, with its machine code in `asm`. Needs no GPU and no torch."""
-        if self._first is not None or self._compiled:
+        if self.is_compiled:
             return self._first or next(iter(self._compiled.values()))
         self._first = self._build()
         return self._first

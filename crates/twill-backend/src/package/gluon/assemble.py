@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import triton
 from triton.backends.compiler import GPUTarget
@@ -171,6 +172,7 @@ def options_of(kernel):
         "launch_pdl": kernel.get("dependent_launch", False),
         "enable_fp_fusion": triton.knobs.language.default_fp_fusion,
         "sanitize_overflow": False,
+        "ptx_version": ptxas.ptx_version(chosen_ptxas(kernel), target(kernel).arch),
     }
 
 
@@ -216,9 +218,11 @@ class Kept:
 
     def __init__(self, chosen, kernel, text):
         self.chosen, self.kernel, self.text = chosen, kernel, text
-        self.backend, self.options = parsed_options(kernel, text)
+        _, self.options = parsed_options(kernel, text)
         self.variables = get_cache_invalidating_env_vars()
-        key = get_cache_key(text, self.backend, self.options, env_vars=self.variables)
+        # The back end's own hash has the version of the ptxas that a variable names.
+        back_end = SimpleNamespace(hash=lambda: str(target(kernel).arch))
+        key = get_cache_key(text, back_end, self.options, env_vars=self.variables)
         self.digest = hashlib.sha256(f"{key}-{machine_code.named('ptxas', chosen.version)}".encode()).hexdigest()
         self.name = text.name[:150]
         try:

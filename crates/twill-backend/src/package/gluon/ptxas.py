@@ -3,6 +3,9 @@
 It is Triton's own, or the one that TRITON_PTXAS_PATH names. But on Hopper versions before 13.3 can overwrite registers that
 a wgmma still reads, and Triton 3.6 to 3.8 come with 12.x for it. So where neither variable is set, a newer one is taken if
 there is one: the one that Triton has for Blackwell, or that of `pip install 'nvidia-cuda-nvcc>=13.3'`.
+
+Inductor sets that variable to torch's own ptxas when it compiles a kernel, and not in a process that finds all in its caches.
+That counts as if it were not set: a kernel is the same in both.
 """
 
 import collections
@@ -14,9 +17,11 @@ import sys
 from pathlib import Path
 
 import triton
-from triton.backends.nvidia.compiler import get_ptxas
+from triton.backends.nvidia.compiler import get_ptxas, ptx_get_version
 
 WHEELS = ("nvidia/cu13/bin/ptxas", "nvidia/cuda_nvcc/bin/ptxas")
+BUNDLED = Path(triton.__file__).parent / "backends/nvidia/bin"
+TORCHS = ("torch", "bin", "ptxas")
 
 Ptxas = collections.namedtuple("Ptxas", "path version")
 Ptxas.__doc__ = "An assembler, and its version as numbers."
@@ -24,16 +29,28 @@ Ptxas.__doc__ = "An assembler, and its version as numbers."
 
 def chosen(arch, is_sound):
     """The ptxas for a compute capability, 9.0 is 90; a version may be sound for it or not."""
-    own = get_ptxas(arch).path
-    tritons = Ptxas(own, version(own))
-    bundled = Path(triton.__file__).parent / "backends/nvidia/bin"
-    if is_sound(tritons.version, arch) or Path(own).parent != bundled:
-        return tritons
-    for path in [bundled / "ptxas-blackwell", *installed()]:
+    own = tritons(arch)
+    if is_sound(own.version, arch) or Path(own.path).parent != BUNDLED:
+        return own
+    for path in [BUNDLED / "ptxas-blackwell", *installed()]:
         numbers = version(str(path)) if path.is_file() else ()
         if numbers and is_sound(numbers, arch) and loads(numbers):
             return Ptxas(str(path), numbers)
-    return tritons
+    return own
+
+
+def tritons(arch):
+    """The one that Triton takes, but for torch's."""
+    path, bundled = get_ptxas(arch).path, BUNDLED / "ptxas"
+    if Path(path).parts[-len(TORCHS) :] == TORCHS and bundled.is_file():
+        path = str(bundled)
+    return Ptxas(path, version(path))
+
+
+def ptx_version(ptxas, arch):
+    """The version of PTX for one, as Triton's option: one that Triton's own reads, too."""
+    numbers = min(filter(None, (ptxas.version, tritons(arch).version)), default=None)
+    return numbers and ptx_get_version("{}.{}".format(*numbers))
 
 
 def installed():

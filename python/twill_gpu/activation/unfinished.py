@@ -1,0 +1,90 @@
+"""Kernels of the cache that have no machine code in this process yet: it is made once they may be launched.
+
+It takes a tenth of a second for each. A process that has all on record makes that of the winners alone.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..contest import Side
+from ..scheduled import ScheduledKernel
+
+if TYPE_CHECKING:
+    from .activity import Activity
+
+
+def finish(kernel: ScheduledKernel, folder: Path) -> None:
+    """Makes a kernel's machine code. Raises what hinders it; the folder is gone in any case, as all of it was read."""
+    try:
+        kernel.compile()
+        kernel.shed()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class Unfinished:
+    """Those of a specialisation. failed: is told of a kernel whose machine code cannot be made. all_done: once there is that of all."""
+
+    def __init__(self, activity: Activity, failed: Callable[[Side, Exception], None], all_done: Callable[[], None]):
+        self._activity, self._failed, self._all_done = activity, failed, all_done
+        self._kernels: dict[Side, tuple[ScheduledKernel, Path]] = {}
+        self._is_under_way = False
+
+    def __bool__(self) -> bool:
+        return bool(self._kernels)
+
+    def __contains__(self, side: object) -> bool:
+        return side in self._kernels
+
+    def add(self, side: Side, kernel: ScheduledKernel, folder: Path) -> None:
+        """Takes a kernel and its folder."""
+        self._kernels[side] = kernel, folder
+
+    def drop(self, side: Side) -> None:
+        """Lets go of one that is not to be launched."""
+        _, folder = self._kernels.pop(side, (None, None))
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def finish(self, side: Side) -> None:
+        """Makes the machine code of one, if there is none yet."""
+        if side not in self._kernels:
+            return
+        # Another thread may be at it.
+        with self._activity.loading:
+            found = self._kernels.get(side)
+            if found is None or self._activity.has_ended:
+                return
+            try:
+                finish(*found)
+            except Exception as error:
+                self._failed(side, error)
+            finally:
+                self._kernels.pop(side, None)
+
+    def finish_behind(self) -> None:
+        """Makes that of all while launches go on."""
+        if self._is_under_way:
+            return
+        self._is_under_way = True
+        try:
+            threading.Thread(target=self._finish_all, daemon=True, name="twill-finish").start()
+        except RuntimeError:
+            self._finish_all()
+
+    def _finish_all(self) -> None:
+        try:
+            for side in list(self._kernels):
+                self.finish(side)
+            self._all_done()
+        finally:
+            self._is_under_way = False
+
+    def forked(self) -> None:
+        """In a forked child, which has none of its parent's threads."""
+        self._is_under_way = False
