@@ -1,6 +1,7 @@
 //! A kernel that could be written: its specification, what was lowered, what the assembler said.
 
 use super::schedules::KernelSchedules;
+use super::thresholds::THRESHOLDS;
 use super::written::{Files, lines, signature, written};
 use super::{CompileOptions, Language, TraceOptions};
 use crate::{Error, LoopProblem, Loops};
@@ -152,6 +153,17 @@ impl Candidate {
     /// Values that a group keeps in memory for want of registers, at least.
     pub(super) fn spilled_by(&self, group: &str) -> u32 {
         self.assembly.as_ref().map_or(0, |assembly| assembly.spilled_by(group))
+    }
+
+    /// The most values that a group that computes keeps there.
+    pub(super) fn spilled_by_computing(&self) -> u32 {
+        let groups = self.lowered.program.groups.iter().filter(|group| group.name.starts_with("compute"));
+        groups.map(|group| self.spilled_by(&group.name)).max().unwrap_or(0)
+    }
+
+    /// Whether these are so many that another order of the same overlap does not help.
+    pub(super) fn is_far_short(&self) -> bool {
+        self.spilled_by_computing() >= THRESHOLDS.far_short
     }
 
     /// Instructions of a group that read what was spilled.

@@ -46,6 +46,17 @@ impl Attempts<'_> {
         (fewer >= file.minimum_per_thread.max(file.reserve_per_thread)).then_some(fewer)
     }
 
+    /// Registers for a schedule whose machine code is far from holding its values: ptxas needs more than the model for what is not in
+    /// loops, and for values whose lives it does not shorten.
+    fn far_fewer_registers(&self) -> Option<u32> {
+        let spilled = self.best.spilled_by_computing();
+        let file = self.source.machine.resources().registers;
+        let fewer = (spilled / THRESHOLDS.spilled_for_one).clamp(file.granularity, THRESHOLDS.most_fewer);
+        let registers = self.granted.checked_sub(fewer)? / file.granularity.max(1) * file.granularity;
+        let is_open = self.limits.registers_per_thread.is_none() && registers >= file.minimum_per_thread;
+        (is_open && self.best.is_far_short()).then_some(registers)
+    }
+
     /// What the compiler leaves of shared memory, where buffers take more than that.
     fn room(&self) -> Option<u64> {
         let room = Oversized::of(&self.best)?.room();
@@ -185,7 +196,8 @@ pub(super) fn assembled(
     }
     // Another schedule of the same interval may need fewer registers, and costs no interval.
     let mut alternative = None;
-    if best.is_short_of_registers() && best.lowered.program.loops.len() == 1 && options.attempts > 1 {
+    let is_far_short = best.is_far_short();
+    if best.is_short_of_registers() && !is_far_short && best.lowered.program.loops.len() == 1 && options.attempts > 1 {
         alternative = faster(request, options, &mut best, source, assembler, session)?;
         if session.is_stopped() {
             return Ok(Some(best));
@@ -195,7 +207,7 @@ pub(super) fn assembled(
         }
     }
     let mut made = 1;
-    if best.is_short_of_registers() && !best.others.is_empty() {
+    if best.is_short_of_registers() && !is_far_short && !best.others.is_empty() {
         (best, made) = next_with_registers(best, options.attempts, assembler, &request.input.name, session);
     }
     let work = session.search.budget.work.map_or(THRESHOLDS.later_work, |work| work.min(THRESHOLDS.later_work));

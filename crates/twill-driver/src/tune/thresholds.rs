@@ -11,6 +11,12 @@ pub(crate) struct Thresholds {
     /// Work for each search for a schedule with padded latencies or MMA batches, in units. A choice: with four times as much the
     /// kernels of the examples are the same, and that of FP8 attention takes 67 s to compile instead of 20.
     pub(crate) padded_work: u64,
+    /// Values that a group spills from which on the kernel is scheduled again with far fewer registers; how many of them are for one
+    /// register, as each value is spilled in each copy of its loop; and the most registers that a thread has less. Source: flex
+    /// attention with 64 columns, of which an iteration takes twice to three times as long with spills.
+    pub(crate) far_short: u32,
+    pub(crate) spilled_for_one: u32,
+    pub(crate) most_fewer: u32,
     /// Kernels that are assembled for want of registers, at most. A choice: each takes 2 to 15 s.
     pub(crate) assembled: u32,
     /// Time for the schedule that takes least memory, where the time is over, and for each kernel that is assembled then. A choice:
@@ -74,6 +80,9 @@ pub(crate) struct Thresholds {
 pub(crate) const THRESHOLDS: Thresholds = Thresholds {
     later_work: 20_000_000,
     padded_work: 1_000_000,
+    far_short: 32,
+    spilled_for_one: 3,
+    most_fewer: 40,
     assembled: 6,
     residents: 4,
     needed: (0.85, 0.45),

@@ -29,7 +29,7 @@ pub(super) enum Again {
 }
 
 /// The changes, of which the first whose condition holds is made.
-pub(super) const LADDER: [Rung; 15] = [
+pub(super) const LADDER: [Rung; 16] = [
     Rung {
         condition: |attempts| attempts.room().is_some(),
         change: |attempts| attempts.options.shared_bytes = attempts.room(),
@@ -79,6 +79,15 @@ pub(super) const LADDER: [Rung; 15] = [
         change: |attempts| attempts.options.shares.completed_iterations = true,
         note: |_| "iterations end with a wait for MMAs".into(),
         again: Again::Code,
+    },
+    Rung {
+        condition: |attempts| attempts.far_fewer_registers().is_some(),
+        change: |attempts| attempts.limits.registers_per_thread = attempts.far_fewer_registers(),
+        note: |attempts| {
+            let registers = attempts.limits.registers_per_thread.unwrap_or_default();
+            format!("at most {registers} registers a thread in the schedule")
+        },
+        again: Again::Schedule,
     },
     // Threads that multiply by mma.sync hold a part of the operands at a time.
     Rung {
