@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 SOURCES = {"gluon": "kernel.py", "cuda": "kernel.cu"}
 """The file of a generated kernel's source, by what it is written in."""
+MACHINE_CODE = "kernel.cubin.json"
+"""The file with the machine code of one in CUDA that another process has made."""
 
 
 class ScheduledKernel:
@@ -92,6 +94,15 @@ class ScheduledKernel:
     def compile(self) -> Any:
         """Compiles it to machine code, for which no GPU is needed; what Triton or NVRTC made of it."""
         return self._kernel.compile()
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether its machine code is there already, made by another process: no compiler has to run."""
+        return bool(self._kernel.is_kept)
+
+    def keep(self) -> None:
+        """Keeps its machine code in its folder, where no compiler's cache does."""
+        self._kernel.keep(self.folder)
 
     def check_parameters(self, names: list[str]) -> None:
         """Raises `TwillError` where a parameter is none of the Triton kernel's."""

@@ -1,4 +1,4 @@
-"""Machine code of kernels that the cache has: of those alone that may be launched, and of each once."""
+"""Machine code of kernels that the cache has is loaded of those alone that may be launched, of each once; no compiler runs."""
 
 import threading
 from types import SimpleNamespace
@@ -11,10 +11,10 @@ PATIENCE = 20
 
 
 class Kernel:
-    """One of Twill's; error: what its machine code ends with."""
+    """One of Twill's; error: what its machine code ends with. is_kept: whether that is there."""
 
-    def __init__(self, error=None):
-        self.made, self.is_shed, self._error = 0, False, error
+    def __init__(self, error=None, is_kept=True):
+        self.made, self.is_shed, self._error, self.is_kept = 0, False, error, is_kept
 
     def compile(self):
         self.made += 1
@@ -28,9 +28,10 @@ class Kernel:
 @pytest.fixture
 def made(tmp_path):
     """Those of a specialisation, with two kernels; what was told of them."""
-    told = SimpleNamespace(failed=[], all=threading.Event(), kernels={TWILL: Kernel(), CUDA: Kernel(ValueError("no"))}, folders={})
+    told = SimpleNamespace(failed=[], absent=[], all=threading.Event(), kernels={TWILL: Kernel(), CUDA: Kernel(ValueError("no"))}, folders={})
     activity = SimpleNamespace(loading=threading.RLock(), has_ended=False)
-    told.unfinished = Unfinished(activity, lambda side, error: told.failed.append((side, str(error))), told.all.set)
+    failed = lambda side, error: told.failed.append((side, str(error)))  # noqa: E731
+    told.unfinished = Unfinished(activity, failed, told.absent.append, told.all.set)
     for number, (side, kernel) in enumerate(told.kernels.items()):
         folder = told.folders[side] = tmp_path / str(number)
         folder.mkdir()
@@ -58,3 +59,10 @@ def test_what_is_dropped_is_not_made(made):
     made.unfinished.drop(CUDA)
     made.unfinished.finish(CUDA)
     assert made.kernels[CUDA].made == 0 and not made.folders[CUDA].exists() and not made.failed
+
+
+def test_what_has_to_be_assembled_is_left_to_another_process(made):
+    made.kernels[TWILL].is_kept = False
+    made.unfinished.finish(TWILL)
+    assert made.absent == [TWILL] and made.kernels[TWILL].made == 0
+    assert TWILL not in made.unfinished and not made.folders[TWILL].exists()

@@ -32,7 +32,9 @@ KERNELS = 1024
 LISTED = 4096
 """Specialisations that `status` lists."""
 LOADING_SECONDS = 10.0
-"""How long a fork or the end of the process waits for a kernel that is being loaded in another thread."""
+"""How long a fork waits for a kernel that is being loaded in another thread."""
+END_SECONDS = 60.0
+"""How long the end of the process waits for it: a compiler that runs on while a process ends brings it down."""
 
 
 class _Thread(threading.local):
@@ -291,8 +293,7 @@ class Activity:
         self._end_once()
 
     def _end(self) -> None:
-        # A thread that is inside a compiler when Python ends may bring down the process.
-        if self.loading.acquire(timeout=LOADING_SECONDS):
+        if self.loading.acquire(timeout=END_SECONDS):
             self.has_ended = True
             self.loading.release()
         self.has_ended = True

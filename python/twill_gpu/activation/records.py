@@ -1,7 +1,8 @@
-"""What earlier processes found out about kernels, on disk: that one cannot be made, or which side is faster for a grid.
+"""What earlier processes found out about kernels, on disk: that one cannot be made, or which side is faster for a grid; and machine
+code of kernels in CUDA.
 
 A record is a line of JSON behind the hash of its name and content, in a file named by the hash of all that it depends on.
-Only folders and files of this user that nobody else may write to are used. Nothing that a record says is executed.
+Only folders and files of this user that nobody else may write to are used, as for the kernels themselves.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from typing import Any
 from .. import _twill
 
 FOLDER = "activation-v1"
-LIMIT = 16384
-"""Records of a folder, each of some hundred bytes: the oldest quarter of more goes. What is gone is found out again."""
+LIMIT, LIMIT_BYTES = 16384, 1 << 30
+"""Records of a folder, and their bytes: the oldest quarter of more goes. What is gone is found out again."""
+LONGEST = 1 << 24
+"""Characters of a record that are read: machine code takes some hundred thousand, others some hundred."""
 EVERY = 256
 """How many records a process writes between two looks at how many there are."""
 LOCK = ".alone-"
@@ -54,7 +57,7 @@ class Records:
                 found = os.fstat(file)
                 if not stat.S_ISREG(found.st_mode) or _distrusted(found):
                     return None
-                digest, _, text = opened.read(1 << 16).partition("\n")
+                digest, _, text = opened.read(LONGEST).partition("\n")
             record = json.loads(text) if digest == digest_of(f"{key}\n{text}") else None
         except (OSError, ValueError):
             return None
@@ -136,16 +139,21 @@ class Records:
 
     def _shrink(self, folder: Path) -> None:
         """Throws away the oldest records of too many, and what processes that were killed left half-written."""
-        ages: list[tuple[float, Path]] = []
+        found: list[tuple[float, int, Path]] = []
         for entry in os.scandir(folder):
-            age = entry.stat(follow_symlinks=False).st_mtime
+            of = entry.stat(follow_symlinks=False)
             if not entry.name.startswith("."):
-                ages.append((age, Path(entry.path)))
-            elif age < time.time() - HALF_WRITTEN_SECONDS:
+                found.append((of.st_mtime, of.st_size, Path(entry.path)))
+            elif of.st_mtime < time.time() - HALF_WRITTEN_SECONDS:
                 os.unlink(entry.path)
-        if len(ages) > LIMIT:
-            for _, path in sorted(ages)[: len(ages) - LIMIT + LIMIT // 4]:
-                path.unlink(missing_ok=True)
+        count, size = len(found), sum(of for _, of, _ in found)
+        if count <= LIMIT and size <= LIMIT_BYTES:
+            return
+        for _, taken, path in sorted(found):
+            if count <= LIMIT - LIMIT // 4 and size <= LIMIT_BYTES - LIMIT_BYTES // 4:
+                break
+            path.unlink(missing_ok=True)
+            count, size = count - 1, size - taken
 
     def _safe(self, make: bool = False) -> Path | None:
         """The folder, if it is this user's own and only this user may write to it."""

@@ -25,7 +25,7 @@ from .function import Function, nothing_for_twill
 from .kept import Kept
 from .records import digest_of
 from .settings import Mode
-from .unfinished import Unfinished, finish
+from .unfinished import Unfinished, finish, note, recall
 from .workers import Unanswered
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Specialised:
         self.reason = ""
         """Why Twill has no kernel for it."""
         self.kernels: dict[Side, ScheduledKernel] = {}
-        self._unfinished = Unfinished(activity, self._not_finished, lambda: self.launcher.forget())
+        self._unfinished = Unfinished(activity, self._not_finished, self._assemble, lambda: self.launcher.forget())
         self._reasons: dict[Side, str] = {}
         self._changing = threading.Lock()
         self.configurations: dict[Side, Made] = {}
@@ -310,20 +310,26 @@ class Specialised:
         except Exception:
             folder = None
         if folder is not None:
+            recall(self.activity.records, self._record(side, "machine code"), folder)
             self._take(side, folder, later=self.activity.settings.mode is Mode.BACKGROUND and not self.activity.decides_first)
             return None
+        return self._make(side)
+
+    def _make(self, side: Side) -> _UnderWay | None:
+        """Has a kernel made by another process, and its machine code."""
         why_not = self.may_make()
         if why_not is not None:
             self._say_why(side, f"no kernel is in the cache, and {why_not}")
             return None
         place = self.activity.new_folder()
-        future = self.activity.workers.make(self._ttir, self.name, self.machine, options, place)
+        future = self.activity.workers.make(self._ttir, self.name, self.machine, self._options[side], place)
         return future, lambda future: self._made(side, future, place)
 
-    def _record(self, side: Side) -> str:
-        """Where it is kept that a kernel cannot be made."""
+    def _record(self, side: Side, of: str = "") -> str:
+        """Where it is kept that a kernel cannot be made; or something else of it."""
         # Another configuration of the author's may do where this one does not.
-        return self.digest if side == TWILL else digest_of(json.dumps([self.digest, side, self._options.get(side)]))
+        known = [self.digest, side, self._options.get(side), *([of] if of else [])]
+        return self.digest if side == TWILL and not of else digest_of(json.dumps(known))
 
     def _say_why(self, side: Side, reason: str) -> None:
         """One of Twill's kernels is not there: if no other is, that is the reason why Twill has none."""
@@ -354,6 +360,7 @@ class Specialised:
             # What was interrupted says nothing about the kernel.
             self._fail(side, str(error), keep=not isinstance(error, Unanswered))
         else:
+            note(self.activity.records, self._record(side, "machine code"), folder)
             self._take(side, folder)
 
     def _take(self, side: Side, folder: Path, later: bool = False) -> None:
@@ -387,12 +394,24 @@ class Specialised:
             self.launcher.forget()
         self.activity.tell(self)
 
-    def _not_finished(self, side: Side, error: Exception) -> None:
-        """There is no machine code of one of Twill's kernels."""
+    def _assemble(self, side: Side) -> None:
+        """Machine code of one of Twill's kernels is gone: another process makes it."""
+        self._awaited.add(side)
+        self._leave_out(side)
+        under_way = self._make(side)
+        if under_way is not None:
+            future, then = under_way
+            future.add_done_callback(then)
+
+    def _leave_out(self, side: Side) -> None:
         with self._changing:
             self.kernels = {one: kernel for one, kernel in self.kernels.items() if one != side}
         self.contests.clear()
         self.launcher.forget()
+
+    def _not_finished(self, side: Side, error: Exception) -> None:
+        """Machine code of one of Twill's kernels cannot be loaded."""
+        self._leave_out(side)
         self._fail(side, f"{type(error).__name__}: {error}", keep=isinstance(error, TwillError))
 
     def finished(self, side: Side) -> ScheduledKernel | None:

@@ -1,6 +1,7 @@
-"""Kernels of the cache that have no machine code in this process yet: it is made once they may be launched.
+"""Kernels of the cache whose machine code is not in this process yet: it is loaded once they may be launched.
 
-It takes a tenth of a second for each. A process that has all on record makes that of the winners alone.
+It takes a tenth of a second for each. A process that has all on record loads that of the winners alone. Compilers do not run
+here: one that runs when the process ends brings it down.
 """
 
 from __future__ import annotations
@@ -12,14 +13,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..contest import Side
-from ..scheduled import ScheduledKernel
+from ..scheduled import MACHINE_CODE, SOURCES, ScheduledKernel
 
 if TYPE_CHECKING:
     from .activity import Activity
+    from .records import Records
+
+
+def recall(records: Records, key: str, folder: Path) -> None:
+    """Puts the machine code that is on record into a kernel's folder, if that is in CUDA."""
+    record = records.read(key) if (folder / SOURCES["cuda"]).exists() else None
+    if record is not None:
+        (folder / MACHINE_CODE).write_text(str(record.get("text")), encoding="utf-8")
+
+
+def note(records: Records, key: str, folder: Path) -> None:
+    """Has the machine code of a kernel's folder on record, if that is in CUDA: Triton's cache has that of others."""
+    try:
+        text = (folder / MACHINE_CODE).read_text(encoding="utf-8")
+    except OSError:
+        return
+    records.write(key, {"text": text})
 
 
 def finish(kernel: ScheduledKernel, folder: Path) -> None:
-    """Makes a kernel's machine code. Raises what hinders it; the folder is gone in any case, as all of it was read."""
+    """Loads a kernel's machine code. Raises what hinders it; the folder is gone in any case, as all of it was read."""
     try:
         kernel.compile()
         kernel.shed()
@@ -28,10 +46,20 @@ def finish(kernel: ScheduledKernel, folder: Path) -> None:
 
 
 class Unfinished:
-    """Those of a specialisation. failed: is told of a kernel whose machine code cannot be made. all_done: once there is that of all."""
+    """Those of a specialisation.
 
-    def __init__(self, activity: Activity, failed: Callable[[Side, Exception], None], all_done: Callable[[], None]):
-        self._activity, self._failed, self._all_done = activity, failed, all_done
+    failed: is told of a kernel whose machine code cannot be loaded. absent: of one that has to be assembled, by another process.
+    all_done: is called once there is none left.
+    """
+
+    def __init__(
+        self,
+        activity: Activity,
+        failed: Callable[[Side, Exception], None],
+        absent: Callable[[Side], None],
+        all_done: Callable[[], None],
+    ):
+        self._activity, self._failed, self._absent, self._all_done = activity, failed, absent, all_done
         self._kernels: dict[Side, tuple[ScheduledKernel, Path]] = {}
         self._is_under_way = False
 
@@ -52,7 +80,7 @@ class Unfinished:
             shutil.rmtree(folder, ignore_errors=True)
 
     def finish(self, side: Side) -> None:
-        """Makes the machine code of one, if there is none yet."""
+        """Loads the machine code of one, if that is not done yet."""
         if side not in self._kernels:
             return
         # Another thread may be at it.
@@ -61,14 +89,18 @@ class Unfinished:
             if found is None or self._activity.has_ended:
                 return
             try:
-                finish(*found)
+                if found[0].is_kept:
+                    finish(*found)
+                else:
+                    self.drop(side)
+                    self._absent(side)
             except Exception as error:
                 self._failed(side, error)
             finally:
                 self._kernels.pop(side, None)
 
     def finish_behind(self) -> None:
-        """Makes that of all while launches go on."""
+        """Loads that of all while launches go on."""
         if self._is_under_way:
             return
         self._is_under_way = True

@@ -52,14 +52,16 @@ def configurations_of(job: dict[str, Any]) -> dict[str, object]:
 
 
 def make(job: dict[str, Any]) -> dict[str, object]:
-    """Makes a kernel in a new folder, and its machine code in Triton's cache; what to answer."""
+    """Makes a kernel in a new folder, and its machine code, in Triton's cache or there; what to answer."""
     from .. import backend
     from ..errors import TwillError
     from ..scheduled import ScheduledKernel
 
     try:
         made = backend.compile_kernel(job["ttir"], job["name"], job["machine"], job["options"])
-        ScheduledKernel(made, job["ttir"], job["machine"]).compile()
+        kernel = ScheduledKernel(made, job["ttir"], job["machine"])
+        kernel.compile()
+        kernel.keep()
         os.rename(made, job["folder"])
     except TwillError as error:
         return {"error": str(error), "lasts": True}

@@ -413,6 +413,15 @@ class Kernel:
         """Whether there is machine code of it."""
         return self._first is not None or bool(self._compiled)
 
+    @property
+    def is_kept(self):
+        """Whether its machine code is there, so that no compiler has to run."""
+        return self.is_compiled or assemble.is_kept(self._kernel, self._function)
+
+    def keep(self, folder):
+        """Keeps its machine code in a folder of its files, where no compiler's cache does."""
+        assemble.keep(folder, self._kernel, self._function, self.compile())
+
     def compile(self):
         """The kernel compiled, with its machine code in `asm`. Needs no GPU and no torch."""
         if self.is_compiled:
@@ -422,7 +431,7 @@ class Kernel:
 
     def _build(self):
         compiled, self._barriers_at = assemble.build(self._kernel, self._function, self._inline_barriers)
-        self._assembler = assemble.assembler(self._kernel)
+        self._assembler = assemble.assembler(self._kernel, compiled)
         return compiled
 
 

@@ -9,7 +9,9 @@ no GPU, no Triton and no compiler of its own. The order of instructions is repor
 """
 
 import argparse
+import base64
 import collections
+import hashlib
 import importlib.util
 import json
 import os
@@ -26,6 +28,8 @@ SOURCES = ("kernel.cu", "twill.cuh")
 OTHER_PRIMITIVES = ("twill_scratch.cuh", "twill_tcgen05.cuh", "twill_cluster.cuh", "twill_wave_sync.cuh")
 INSTALL = "pip install 'twill-gpu[cuda]', or cuda-bindings nvidia-cuda-nvrtc nvidia-cuda-runtime"
 OPTIONS = ("-std=c++17", "-default-device", "--ptxas-options=-v")
+KEPT = "kernel.cubin.json"
+"""Machine code that another process has made of the folder's sources."""
 
 Target = collections.namedtuple("Target", "arch")
 Target.__doc__ = "What to compile for; compute capability 9.0 is 90."
@@ -44,9 +48,10 @@ KernelError = machine_code.KernelError
 
 
 class Compiled:
-    """A kernel's machine code, and how it is launched. `asm` holds its PTX and its cubin."""
+    """A kernel's machine code, and how it is launched. `asm` holds its PTX and its cubin; `version` is that of NVRTC."""
 
-    def __init__(self, kernel, ptx, cubin, log):
+    def __init__(self, kernel, ptx, cubin, log, version):
+        self.version = version
         self.name, self.threads, self.shared = kernel["function"], kernel["threads"], kernel["shared_memory"]
         self.asm, self.log = {"ptx": ptx, "cubin": cubin}, log
         elements = {p["name"]: p["element"] for p in kernel["parameters"] if p["kind"] == "scalar"}
@@ -69,6 +74,7 @@ def read_kernel(folder):
         kernel = json.loads((folder / "kernel.json").read_text())
         sources = {name: (folder / name).read_text() for name in SOURCES}
         sources |= {name: (folder / name).read_text() for name in OTHER_PRIMITIVES if (folder / name).exists()}
+        sources |= {name: (folder / name).read_text() for name in [KEPT] if (folder / name).exists()}
     except (OSError, ValueError) as error:
         raise KernelError(f"{folder}: {error}") from None
     if (kernel.get("format"), kernel.get("version"), kernel.get("language")) != ("twill-kernel", 1, "cuda"):
@@ -120,18 +126,49 @@ def text_of(nvrtc, program, size, get):
     return room
 
 
+def digest_of(kernel, sources):
+    """Of all that machine code is made of, but for NVRTC."""
+    texts = [sources[name] for name in sorted(sources) if name != KEPT]
+    return hashlib.sha256("\0".join([*texts, *OPTIONS, kernel["architecture"]]).encode()).hexdigest()
+
+
+def keep(folder, kernel, sources, compiled):
+    """Keeps machine code in a folder, for processes that compile nothing."""
+    cubin = base64.b64encode(compiled.asm["cubin"]).decode()
+    kept = {"digest": digest_of(kernel, sources), "version": compiled.version, "log": compiled.log, "cubin": cubin}
+    (Path(folder) / KEPT).write_text(json.dumps(kept))
+
+
+def kept(kernel, sources):
+    """The machine code that is kept in the folder of these sources; None where there is none of them."""
+    try:
+        made = json.loads(sources[KEPT])
+        if made["digest"] == digest_of(kernel, sources):
+            return Compiled(kernel, "", base64.b64decode(made["cubin"]), made["log"], made["version"])
+    except (KeyError, TypeError, ValueError):
+        pass
+    return None
+
+
+def is_kept(kernel, sources):
+    """Whether no compiler has to run."""
+    return kept(kernel, sources) is not None
+
+
 def build(kernel, sources, inline_barriers=True, anew=False):
     """The kernel compiled for all devices of its architecture, and that nothing follows its arguments.
 
-    `anew`: not from NVRTC's cache, which keeps no log.
+    `anew`: neither what is kept nor from NVRTC's cache, which keeps no log.
     """
+    if not anew and (found := kept(kernel, sources)) is not None:
+        return found, None
     try:
         from cuda.bindings import nvrtc
 
         nvrtc.nvrtcVersion()
     except Exception as error:  # the bindings are not there, or not what they are of
         raise ModuleNotFoundError(f"{error}: {INSTALL}") from error
-    included = [name for name in sources if name != "kernel.cu"]
+    included = [name for name in sources if name not in ("kernel.cu", KEPT)]
     texts, names = [sources[name].encode() for name in included], [name.encode() for name in included]
     error, program = nvrtc.nvrtcCreateProgram(
         sources["kernel.cu"].encode(), b"kernel.cu", len(included), texts, names
@@ -147,16 +184,14 @@ def build(kernel, sources, inline_barriers=True, anew=False):
     ptx = text_of(nvrtc, program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX).decode().rstrip("\0")
     cubin = text_of(nvrtc, program, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
     nvrtc.nvrtcDestroyProgram(program)
-    return Compiled(kernel, ptx, cubin, log), None
-
-
-def assembler(kernel):
-    """NVRTC, which assembles too, in words: its version, and whether that is an old one."""
-    from cuda.bindings import nvrtc
-
     error, *version = nvrtc.nvrtcVersion()
     checked(nvrtc, error)
-    return machine_code.assembler("NVRTC", version, target(kernel).arch)
+    return Compiled(kernel, ptx, cubin, log, version), None
+
+
+def assembler(kernel, compiled):
+    """NVRTC, which assembles too, in words: its version, and whether that is an old one."""
+    return machine_code.assembler("NVRTC", compiled.version, target(kernel).arch)
 
 
 # ------------------------------------------------------------------------------------------------- machine code
@@ -203,7 +238,7 @@ def tensor_columns(ptx):
 def assemble(folder, listing=None):
     """Compiles the kernel of a folder and reports on it; writes its machine code as text to a file, where one is named."""
     kernel, sources = read_kernel(folder)
-    compiled, _ = build(kernel, sources)
+    compiled, _ = build(kernel, sources, anew=KEPT in sources)
     if "registers" not in compiled.log:
         # It came from NVRTC's cache.
         compiled, _ = build(kernel, sources, anew=True)
@@ -222,7 +257,7 @@ def assemble(folder, listing=None):
         ptx,
         compiled.log,
         groups,
-        assembler=assembler(kernel),
+        assembler=assembler(kernel, compiled),
         shared_memory=kernel["shared_memory"],
         tensor_memory=tensor_columns(ptx),
         warps=kernel["threads"] // 32,

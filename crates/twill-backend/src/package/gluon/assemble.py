@@ -237,6 +237,11 @@ class Kept:
             return None
         return CompiledKernel(self.text, files, self.digest), Path(files[f"{self.name}.log"]).read_text()
 
+    def is_whole(self):
+        """Whether all of it is there."""
+        files = self.cache and self.cache.get_group(f"{self.name}.json") or {}
+        return f"{self.name}.log" in files and all(Path(path).is_file() for path in files.values())
+
     def lower(self):
         """Its forms by name up to PTX, and Triton's metadata."""
         of_kernel = {"hash": self.digest, "target": target(self.kernel), **vars(self.options), **self.variables}
@@ -287,7 +292,16 @@ def chosen_ptxas(kernel):
     return ptxas.chosen(target(kernel).arch, machine_code.is_sound)
 
 
-def assembler(kernel):
+def keep(folder, kernel, function, compiled):
+    """Machine code is in Triton's cache: nothing else keeps it."""
+
+
+def is_kept(kernel, function):
+    """Whether no compiler has to run."""
+    return Kept(chosen_ptxas(kernel), kernel, source(kernel, function, kernel["barriers_at"])).is_whole()
+
+
+def assembler(kernel, compiled=None):
     """The same in words: its version, and whether that is an old one."""
     return machine_code.assembler("ptxas", chosen_ptxas(kernel).version, target(kernel).arch)
 
