@@ -15,7 +15,7 @@ class Twill:
 
     def __init__(self, jobs: int | None):
         from twill_gpu import activation
-        from twill_gpu.activation import hooks, launches, specialisation
+        from twill_gpu.activation import contested, hooks, launches
 
         activation.install("1", jobs=jobs)
         self.activity: Any = activation._activity
@@ -23,10 +23,10 @@ class Twill:
         """Launches whose contest was not there: it was read from a record, or begun."""
         self.trials = 0
         """Launches that were timed, so that they may have waited for a spin."""
-        self._specialisation = specialisation
+        self._contested = contested
         self._functions: dict[int, Any] = {}
         self._note_functions(hooks, launches.SettledLauncher)
-        self._remembered, self._squeezed = specialisation.REMEMBERED, 0
+        self._remembered, self._squeezed = contested.REMEMBERED, 0
         self._launches: dict[int, int] = {}
         self._count_misses()
 
@@ -42,13 +42,13 @@ class Twill:
         hooks.launcher_of = noted
 
     def _count_misses(self) -> None:
-        contest_for = self._specialisation.Specialised.contest_for
+        contest_for = self._contested.Contested.contest_for
 
         def counted(found: Any, key: tuple[int, ...]) -> Any:
             self.misses += 1
             return contest_for(found, key)
 
-        self._specialisation.Specialised.contest_for = counted
+        self._contested.Contested.contest_for = counted
 
     def count_trials(self) -> None:
         """Counts launches that are timed, from now on: once torch is there."""
@@ -77,7 +77,7 @@ class Twill:
         evicted = chance.choice(served)
         evicted.make_room()
         evicted.launcher.forget()
-        self._specialisation.REMEMBERED, self._squeezed = 1, SQUEEZED
+        self._contested.REMEMBERED, self._squeezed = 1, SQUEEZED
         return True
 
     def after_step(self) -> None:
@@ -85,7 +85,7 @@ class Twill:
         if self._squeezed:
             self._squeezed -= 1
             if not self._squeezed:
-                self._specialisation.REMEMBERED = self._remembered
+                self._contested.REMEMBERED = self._remembered
 
     def functions(self) -> list[Any]:
         """Triton's functions that were launched and that Twill may have something for."""

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import backend
 from ..contest import OWN, STOCK, Contest, Side
 from . import turn
+from .contested import SHARE
 from .kept import Kept
 from .records import digest_of
 from .settings import Mode
-from .specialisation import SHARE, WAIT_SECONDS, Specialised, Status
+from .specialisation import WAIT_SECONDS, Specialised, Status
 
 if TYPE_CHECKING:
     from .launches import Runner

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from .. import backend
 from .._twill import SettledLauncher
-from ..contest import MULTISTAGE, ONE_STAGE, OWN, STOCK, TWILL, Contest, Gpu, Side
+from ..contest import MULTISTAGE, ONE_STAGE, OWN, TWILL, Contest, Side
 from ..errors import TwillError
 from ..scheduled import ScheduledKernel
 from . import configurations
 from .configurations import Compiled, Configuration, Made
+from .contested import Contested
 from .forms import options_of
 from .function import Function, nothing_for_twill
-from .kept import Kept
 from .records import digest_of
 from .settings import Mode
 from .unfinished import Unfinished, finish, note, recall
@@ -36,14 +36,6 @@ _ADDRESS = re.compile(r"\btt\.int_to_ptr\b|!tt\.ptr<!tt\.ptr<")
 _POLL = re.compile(r"\btt\.atomic_(poll|load)\b")
 _WATCHED = re.compile(r"\btt\.atomic_|isVolatile = true|volatile = true|\btt\.elementwise_inline_asm\b")
 """What a loop without a fixed number of iterations may wait by."""
-SHARE = 0.01
-"""The part of a kernel's time so far that trials in the background may cost."""
-REMEMBERED = 256
-"""Contests that are kept for a specialisation."""
-CONTESTS = 16384
-"""Contests that are kept for all of them. What is forgotten is read again from disk."""
-OPEN = 16
-"""Contests of a specialisation that stay when room is made, as what they have found out so far is nowhere else."""
 BEGIN_SECONDS = 10.0
 """How long a second launch waits at most until it is known what the cache has: it takes some tenths of a second."""
 WAIT_SECONDS = 120.0
@@ -73,7 +65,7 @@ _UnderWay = tuple[Future[_Answer], Callable[[Future[_Answer]], None]]
 """What a background process is asked for, and what is done with its answer."""
 
 
-class Specialised:
+class Specialised(Contested):
     """A specialisation of a Triton function on a device."""
 
     def __init__(self, activity: Activity, function: Function, ttir: str, target: Any, device: int, launcher: SettledLauncher):
@@ -526,12 +518,9 @@ class Specialised:
         self.contests = {key: one for key, one in list(self.contests.items()) if one.winner is not None}
         self.launcher.forget()
 
-    def class_of(self, bound: dict[str, Any], grid: tuple[int, ...]) -> tuple[int, ...]:
-        """The grid, and the bits of the whole numbers among the arguments: launches that differ in no more are alike in work."""
-        if self.numbers is None:
-            # There is no kernel of Twill's that says which they are.
-            self.numbers = [name for name, value in bound.items() if type(value) is int]
-        return (*grid, *[int(bound[name]).bit_length() for name in self.numbers])
+    def tell(self) -> None:
+        """Says on stderr what became of it, where that was asked for."""
+        self.activity.tell(self)
 
     @property
     def launched(self) -> Counter[Side]:
@@ -542,69 +531,6 @@ class Specialised:
     def captured(self) -> Counter[Side]:
         """Those of them that went into CUDA graphs."""
         return self.looked_at_captured + Counter({Side(side): captured for side, _, captured in self.launcher.counts()})
-
-    def make_room(self) -> None:
-        """Forgets contests that are settled, which are read again, and all but the newest of those that are open."""
-        under_way = [(key, one) for key, one in list(self.contests.items()) if one.winner is None]
-        self.contests = dict(under_way[-OPEN:])
-
-    def contest_for(self, key: tuple[int, ...]) -> Contest | None:
-        """The contest for a class of launches; None where nothing can be timed, and stock Triton has it."""
-        found = self.contests.get(key)
-        if found is None:
-            gpu = self.activity.gpu
-            if gpu is None:
-                return None
-            if len(self.contests) >= min(REMEMBERED, CONTESTS // max(1, self.activity.kernels)):
-                self.make_room()
-            record = self.record_of(key)
-            found = self._on_record(gpu, record)
-            if found is None and self._unfinished:
-                self._unfinished.finish_behind()
-                return None
-            winner = None if found is None else found.winner
-            if winner is not None and winner in self._unfinished and self.finished(winner) is None:
-                return None
-            found = self.contests[key] = found or self._contest(gpu, record)
-        return found
-
-    def record_of(self, key: tuple[int, ...]) -> str:
-        return digest_of(json.dumps([self.digest, self._own, self.activity.gpu_name(self.device), *key]))
-
-    def _on_record(self, gpu: Gpu, key: str) -> Contest | None:
-        """A contest whose winner is on record, or that nobody may settle; None where it is to be found out."""
-        sides = (STOCK, *self.challengers)
-        kept = self.activity.records.read(key)
-        if kept is not None:
-            try:
-                times = {Side(side): float(milliseconds) for side, milliseconds in kept["times"].items()}
-                # One that was not there then may be the fastest.
-                if kept["winner"] in sides and set(sides) <= set(kept["sides"]):
-                    return Contest.settled(gpu, Side(kept["winner"]), times)
-            except (AttributeError, KeyError, TypeError, ValueError):
-                # Of another version.
-                pass
-        if self.activity.settings.mode is Mode.FROZEN or self.activity.is_deterministic() or self.activity.is_forked:
-            return Contest.settled(gpu, STOCK, {})
-        return None
-
-    def _contest(self, gpu: Gpu, key: str) -> Contest:
-        """A contest that is open."""
-        waits = self.activity.settings.mode is not Mode.BACKGROUND
-        self.activity.begin_trial(self.digest)
-        return Kept(gpu, (STOCK, *self.challengers), None if waits else SHARE, lambda won: self._keep(key, won), self._end_trial)
-
-    def _keep(self, key: str, settled: Contest) -> None:
-        assert settled.winner is not None, "it is settled"
-        record = {"winner": settled.winner, "times": settled.milliseconds, "sides": settled.sides}
-        self.activity.records.write(key, record)
-        self._end_trial()
-        self.activity.tell(self)
-
-    def _end_trial(self) -> None:
-        """What was launched for the first time has ended well, if no other contest has something under way."""
-        if all(one.winner is not None or one.has_run for one in list(self.contests.values())):
-            self.activity.end_trial(self.digest)
 
 
 def _known(stock: Callable[[], Compiled]) -> Compiled | None:
