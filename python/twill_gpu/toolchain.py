@@ -10,12 +10,11 @@ import os
 import re
 import subprocess
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 PACKAGES = ("triton", "nvidia-cuda-nvcc", "nvidia-cuda-nvrtc")
 ASSEMBLERS = ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH")
 """Variables that name a ptxas: one path may have another version tomorrow."""
-TORCHS = os.path.join("torch", "bin", "ptxas")
-"""What Inductor sets the first of them to, in a process that compiles a kernel: no kernel of Twill's depends on it (ptxas.py)."""
 OPTIONS = ("PTXAS_OPTIONS", "DISABLE_PTXAS_OPT", "TRITON_DEFAULT_FP_FUSION", "TRITON_FORCE_DISABLE_FP_FUSION")
 FIRST_DRIVER = 13
 """The CUDA driver that loads what a newer ptxas makes."""
@@ -39,6 +38,15 @@ def version_of(path: str) -> str:
     return found[0] if found else "unknown"
 
 
+def is_torchs(path: str) -> bool:
+    """Whether a ptxas is the one that torch comes with.
+
+    Inductor names it in a process that compiles a kernel: no kernel of Twill's depends on that (a kernel's ptxas.py).
+    """
+    place = Path(path)
+    return place.parts[-3:] == ("torch", "bin", "ptxas") and (place.parents[1] / "__init__.py").is_file()
+
+
 def has_old_driver() -> bool:
     """Whether there is a CUDA driver that loads nothing of a newer ptxas."""
     number = ctypes.c_int()
@@ -52,7 +60,9 @@ def has_old_driver() -> bool:
 def described() -> str:
     """The line."""
     parts = [f"{package} {installed(package)}" for package in PACKAGES]
-    named = {name: path for name in ASSEMBLERS if (path := os.environ.get(name)) and not path.endswith(TORCHS)}
+    named = {name: path for name in ASSEMBLERS if (path := os.environ.get(name))}
+    if is_torchs(named.get(ASSEMBLERS[0], "")):
+        del named[ASSEMBLERS[0]]
     parts += [f"{name}={path} {version_of(path)}" for name, path in named.items()]
     parts += [f"{name}={value}" for name in OPTIONS if (value := os.environ.get(name))]
     parts += ["old driver"] if has_old_driver() else []

@@ -38,10 +38,13 @@ def test_torchs_own_is_as_none(chosen, tmp_path, monkeypatch):
     monkeypatch.delenv("TRITON_PTXAS_PATH", raising=False)
     before = chosen(), toolchain.described()
     named(tmp_path / "torch" / "bin", monkeypatch)
+    (tmp_path / "torch" / "__init__.py").touch()
     assert (chosen(), toolchain.described()) == before
 
 
-def test_anybody_elses_is_taken(chosen, tmp_path, monkeypatch):
-    path = named(tmp_path / "mine", monkeypatch)
+@pytest.mark.parametrize("place", ["mine", "torch/bin", "pytorch/bin"])
+def test_anybody_elses_is_taken(chosen, tmp_path, monkeypatch, place):
+    """An environment may be called torch."""
+    path = named(tmp_path / place, monkeypatch)
     assert chosen()[0].path == str(path)
     assert str(path) in toolchain.described()

@@ -6,6 +6,7 @@ here: one that runs when the process ends brings it down.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import threading
 from collections.abc import Callable
@@ -24,7 +25,9 @@ def recall(records: Records, key: str, folder: Path) -> None:
     """Puts the machine code that is on record into a kernel's folder, if that is in CUDA."""
     record = records.read(key) if (folder / SOURCES["cuda"]).exists() else None
     if record is not None:
-        (folder / MACHINE_CODE).write_text(str(record.get("text")), encoding="utf-8")
+        # Without space on a disk it is absent.
+        with contextlib.suppress(OSError):
+            (folder / MACHINE_CODE).write_text(str(record.get("text")), encoding="utf-8")
 
 
 def note(records: Records, key: str, folder: Path) -> None:
@@ -92,12 +95,12 @@ class Unfinished:
                 if found[0].is_kept:
                     finish(*found)
                 else:
-                    self.drop(side)
+                    # Until nobody launches it any more it counts as unfinished.
                     self._absent(side)
             except Exception as error:
                 self._failed(side, error)
             finally:
-                self._kernels.pop(side, None)
+                self.drop(side)
 
     def finish_behind(self) -> None:
         """Loads that of all while launches go on."""

@@ -34,6 +34,20 @@ struct Attempts<'a> {
     granted: u32,
     /// The user has not said how many groups there are.
     may_choose_groups: bool,
+    /// A schedule with far fewer registers was asked for.
+    has_tried_far_fewer: bool,
+}
+
+/// As [`Attempts::far_fewer_registers`], where that was not tried, for a kernel whose schedule grants so many.
+fn far_fewer_registers(source: &Source, best: &Candidate, granted: u32) -> Option<u32> {
+    if !best.is_far_short() {
+        return None;
+    }
+    let file = source.machine.resources().registers;
+    let step = file.granularity.max(1);
+    let fewer = (best.spilled_by_computing() / THRESHOLDS.spilled_for_one).min(THRESHOLDS.most_fewer).max(step);
+    let registers = granted.checked_sub(fewer)? / step * step;
+    (registers >= file.minimum_per_thread.max(file.reserve_per_thread)).then_some(registers)
 }
 
 impl Attempts<'_> {
@@ -49,12 +63,10 @@ impl Attempts<'_> {
     /// Registers for a schedule whose machine code is far from holding its values: ptxas needs more than the model for what is not in
     /// loops, and for values whose lives it does not shorten.
     fn far_fewer_registers(&self) -> Option<u32> {
-        let spilled = self.best.spilled_by_computing();
-        let file = self.source.machine.resources().registers;
-        let fewer = (spilled / THRESHOLDS.spilled_for_one).clamp(file.granularity, THRESHOLDS.most_fewer);
-        let registers = self.granted.checked_sub(fewer)? / file.granularity.max(1) * file.granularity;
-        let is_open = self.limits.registers_per_thread.is_none() && registers >= file.minimum_per_thread;
-        (is_open && self.best.is_far_short()).then_some(registers)
+        if self.has_tried_far_fewer || self.limits.registers_per_thread.is_some() {
+            return None;
+        }
+        far_fewer_registers(self.source, &self.best, self.granted)
     }
 
     /// What the compiler leaves of shared memory, where buffers take more than that.
@@ -196,7 +208,8 @@ pub(super) fn assembled(
     }
     // Another schedule of the same interval may need fewer registers, and costs no interval.
     let mut alternative = None;
-    let is_far_short = best.is_far_short();
+    let is_free = request.limits.registers_per_thread.is_none();
+    let is_far_short = is_free && far_fewer_registers(source, &best, best.spec.granted).is_some();
     if best.is_short_of_registers() && !is_far_short && best.lowered.program.loops.len() == 1 && options.attempts > 1 {
         alternative = faster(request, options, &mut best, source, assembler, session)?;
         if session.is_stopped() {
@@ -222,7 +235,9 @@ pub(super) fn assembled(
     let mut source_before = best.lowered.source.clone();
     let (options, limits, granted) = (options.clone(), request.limits.clone(), best.spec.granted);
     let (tried, may_choose_groups) = (GroupShares::default(), limits.compute_groups.is_none());
-    let mut attempts = Attempts { source, best, options, limits, tried, granted, may_choose_groups };
+    let has_tried_far_fewer = false;
+    let mut attempts =
+        Attempts { source, best, options, limits, tried, granted, may_choose_groups, has_tried_far_fewer };
     // Those that take no search are few, and not counted.
     let (mut number, mut searched) = (made, made);
     while !session.is_over() && number < most.max(THRESHOLDS.assembled) {
@@ -235,7 +250,9 @@ pub(super) fn assembled(
         };
         let Some(rung) = LADDER.iter().filter(may).find(|rung| (rung.condition)(&attempts)) else { break };
         let before = (attempts.options.clone(), attempts.limits.clone());
+        let (granted, had_tried) = (attempts.granted, attempts.has_tried_far_fewer);
         (rung.change)(&mut attempts);
+        let is_far = attempts.has_tried_far_fewer != had_tried;
         let again = Request { limits: attempts.limits.clone(), ..request.clone() };
         let code =
             attempts.best.scheduled.clone().filter(|_| rung.again == Again::Code).map(|scheduled| {
@@ -263,7 +280,11 @@ pub(super) fn assembled(
             Ok(candidate) => candidate,
             Err(why) => {
                 session.observer.note(&format!("attempt {number}: {why}"));
+                let registers = before.1.registers_per_thread;
                 attempts.give_up(rung.again, before);
+                if is_far {
+                    (attempts.limits.registers_per_thread, attempts.granted) = (registers, granted);
+                }
                 continue;
             }
         };
@@ -278,7 +299,11 @@ pub(super) fn assembled(
             Ok(candidate) => candidate,
             Err(why) => {
                 session.observer.note(&format!("attempt {number}: {why}"));
+                let registers = before.1.registers_per_thread;
                 attempts.give_up(rung.again, before);
+                if is_far {
+                    (attempts.limits.registers_per_thread, attempts.granted) = (registers, granted);
+                }
                 continue;
             }
         };
@@ -292,7 +317,11 @@ pub(super) fn assembled(
             if rung.again == Again::First {
                 break;
             }
+            let registers = before.1.registers_per_thread;
             attempts.take_back(before);
+            if is_far {
+                (attempts.limits.registers_per_thread, attempts.granted) = (registers, granted);
+            }
         }
     }
     // Where no change helps, the faster of those that are short of registers.

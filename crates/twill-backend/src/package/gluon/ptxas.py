@@ -11,6 +11,7 @@ That counts as if it were not set: a kernel is the same in both.
 import collections
 import ctypes
 import functools
+import os
 import re
 import subprocess
 import sys
@@ -21,7 +22,6 @@ from triton.backends.nvidia.compiler import get_ptxas, ptx_get_version
 
 WHEELS = ("nvidia/cu13/bin/ptxas", "nvidia/cuda_nvcc/bin/ptxas")
 BUNDLED = Path(triton.__file__).parent / "backends/nvidia/bin"
-TORCHS = ("torch", "bin", "ptxas")
 
 Ptxas = collections.namedtuple("Ptxas", "path version")
 Ptxas.__doc__ = "An assembler, and its version as numbers."
@@ -39,10 +39,16 @@ def chosen(arch, is_sound):
     return own
 
 
+def is_torchs(path):
+    """Whether a ptxas is the one that torch comes with, which Inductor names (toolchain.py has the same)."""
+    path = Path(path)
+    return path.parts[-3:] == ("torch", "bin", "ptxas") and (path.parents[1] / "__init__.py").is_file()
+
+
 def tritons(arch):
     """The one that Triton takes, but for torch's."""
     path, bundled = get_ptxas(arch).path, BUNDLED / "ptxas"
-    if Path(path).parts[-len(TORCHS) :] == TORCHS and bundled.is_file():
+    if path == os.environ.get("TRITON_PTXAS_PATH") and is_torchs(path) and bundled.is_file():
         path = str(bundled)
     return Ptxas(path, version(path))
 

@@ -82,7 +82,10 @@ pub(super) const LADDER: [Rung; 16] = [
     },
     Rung {
         condition: |attempts| attempts.far_fewer_registers().is_some(),
-        change: |attempts| attempts.limits.registers_per_thread = attempts.far_fewer_registers(),
+        change: |attempts| {
+            attempts.limits.registers_per_thread = attempts.far_fewer_registers();
+            attempts.has_tried_far_fewer = true;
+        },
         note: |attempts| {
             let registers = attempts.limits.registers_per_thread.unwrap_or_default();
             format!("at most {registers} registers a thread in the schedule")
