@@ -38,6 +38,8 @@ class Contested(ABC):
     """Names of the whole numbers that tell launches apart; known after a launch."""
     contests: dict[Any, Contest]
     _unfinished: Unfinished
+    assembled_again: set[Side]
+    """Kernels whose machine code was gone, and is made by another process. What is on record of them counts when it is there."""
 
     @property
     @abstractmethod
@@ -80,6 +82,8 @@ class Contested(ABC):
                 self.make_room()
             record = self.record_of(key)
             found = self._on_record(gpu, record)
+            if found is None and self.assembled_again:
+                return None
             if found is None and self._unfinished:
                 self._unfinished.finish_behind()
                 return None

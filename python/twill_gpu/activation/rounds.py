@@ -113,11 +113,15 @@ class Round:
         own = self._tries[side].side
         if not self._activity.is_capturing():
             found.wait_until_begun()
+        if own in found.assembled_again:
+            return one.by_stock()
         if own not in found.kernels:
             # Its kernel is gone, or was never there.
             self._forfeit(contest, side)
             return one.by_stock()
         result = turn.launch(one, (own, _Trial(contest, side)))
+        if own in found.assembled_again:
+            return result
         if own not in found.kernels:
             self._forfeit(contest, side)
         elif len(self._ran) < REMEMBERED:

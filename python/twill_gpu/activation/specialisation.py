@@ -75,6 +75,7 @@ class Specialised(Contested):
         """Why Twill has no kernel for it."""
         self.kernels: dict[Side, ScheduledKernel] = {}
         self._unfinished = Unfinished(activity, self._not_finished, self._assemble, lambda: self.launcher.forget())
+        self.assembled_again: set[Side] = set()
         self._reasons: dict[Side, str] = {}
         self._changing = threading.Lock()
         self.configurations: dict[Side, Made] = {}
@@ -389,11 +390,15 @@ class Specialised(Contested):
     def _assemble(self, side: Side) -> None:
         """Machine code of one of Twill's kernels is gone: another process makes it."""
         self._awaited.add(side)
+        self.assembled_again.add(side)
         self._leave_out(side)
         under_way = self._make(side)
-        if under_way is not None:
-            future, then = under_way
-            future.add_done_callback(then)
+        if under_way is None:
+            self.assembled_again.discard(side)
+            return
+        future, then = under_way
+        future.add_done_callback(then)
+        future.add_done_callback(lambda _: self.assembled_again.discard(side))
 
     def _leave_out(self, side: Side) -> None:
         with self._changing:
