@@ -15,7 +15,7 @@ from test_activation import TRIALS, copies, gpu, launch, sides  # noqa: F401  `g
 from test_jit import TILES, gemm_arguments
 from test_launch import Device
 from twill_gpu import activation, backend
-from twill_gpu.activation import activity, records, specialisation, workers as background
+from twill_gpu.activation import activity, contested, records, specialisation, workers as background
 from twill_gpu.activation.records import Records
 from twill_gpu.contest import STOCK, TWILL
 from twill_gpu.scheduled import ScheduledKernel, without_bytecode
@@ -69,8 +69,8 @@ class TestGrowth:
         assert [one() for one in gone] == [None] * 3 and not activation._activity._attributes
 
     def test_contests_of_a_specialisation(self, gpu, tensor, monkeypatch):
-        monkeypatch.setattr(specialisation, "REMEMBERED", 8)
-        monkeypatch.setattr(specialisation, "OPEN", 3)
+        monkeypatch.setattr(contested, "REMEMBERED", 8)
+        monkeypatch.setattr(contested, "OPEN", 3)
         activation.install("wait")
         kernel = new()
         launch(kernel, tensor, TRIALS)
