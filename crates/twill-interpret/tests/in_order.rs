@@ -66,7 +66,7 @@ fn call(n: i64, programs: u32, seed: u64) -> (Launch, Memory) {
 
 #[test]
 fn control_flow() {
-    for name in ["early_return", "nested", "while_loop", "regions", "flattened", "viewed"] {
+    for name in ["early_return", "nested", "successive", "while_loop", "regions", "flattened", "viewed"] {
         let module = twill_triton::mlir::parse(&example(&format!("fixtures/in_order/{name}")), name).unwrap();
         let programs = programs(&module);
         for n in [1, 2, 3, 5] {
@@ -135,6 +135,32 @@ fn mistakes_in_rings_that_a_group_fills_itself_are_found() {
         assert_ne!(planted, program, "{what}");
         assert!(matches!(twill_codegen::check(planted), Err(Error::Protocol { .. })), "{what}");
     }
+}
+
+#[test]
+fn loops_one_after_the_other_share_rings() {
+    let module = twill_triton::mlir::parse(&example("fixtures/in_order/successive"), "successive").unwrap();
+    let [_, program] = programs(&module);
+    // The first loop loads two tiles in an iteration, the second three.
+    assert_eq!(program.buffers.len(), 3);
+    let copies = program.to_string().matches("cp_async ").count();
+    assert!(copies > program.buffers.len(), "{copies} copies");
+    // Two cursors of the first loop, two of the second: what is read by a cursor of the other is not what was copied for it.
+    let mistaken = changed(&program, &mut |nodes| {
+        for node in nodes {
+            if let Node::Op(Op::AdvanceCursor(at), _) = node
+                && at.index() == 3
+            {
+                *at = CursorId::at(1);
+            }
+        }
+    });
+    assert_ne!(mistaken, program);
+    assert!(matches!(twill_codegen::check(mistaken), Err(Error::Protocol { .. })));
+    // Slots of a ring are as many as its longest loop needs.
+    let mut short = program;
+    short.buffers.iter_mut().for_each(|buffer| (buffer.slots, buffer.least_slots) = (1, 1));
+    assert!(twill_codegen::check(short).is_err());
 }
 
 /// What the kernels of `fixtures/in_order` must compute where it is told without an interpreter.

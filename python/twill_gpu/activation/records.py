@@ -24,7 +24,7 @@ FOLDER = "activation-v1"
 LIMIT, LIMIT_BYTES = 16384, 1 << 30
 """Records of a folder, and their bytes: the oldest quarter of more goes. What is gone is found out again."""
 LONGEST = 1 << 24
-"""Characters of a record that are read: machine code takes some hundred thousand, others some hundred."""
+"""Characters of a record at most: machine code takes some hundred thousand, others some hundred."""
 EVERY = 256
 """How many records a process writes between two looks at how many there are."""
 LOCK = ".alone-"
@@ -70,6 +70,8 @@ class Records:
             return
         text = json.dumps(record)
         whole = digest_of(f"{key}\n{text}") + f"\n{text}"
+        if len(whole) > LONGEST:
+            return
         try:
             handle, name = tempfile.mkstemp(prefix=".", dir=folder)
             try:

@@ -79,6 +79,7 @@ impl Builder<'_> {
     }
 }
 
-fn bytes(shape: &[u64], element: &Type) -> u64 {
+/// Bytes of a tile.
+pub(super) fn bytes(shape: &[u64], element: &Type) -> u64 {
     shape.iter().product::<u64>() * u64::from(element.scalar_bits().unwrap_or(8)) / 8
 }

@@ -1,7 +1,7 @@
 //! What of a loop can run ahead of it: loads through pointers whose addresses need nothing that the loop computes, and that see nothing
 //! of what it writes.
 
-use super::{Builder, constant};
+use super::{Builder, constant, rings};
 use crate::builder::bases::{bases, may_meet};
 use crate::ir::ExpressionKind;
 use std::collections::{BTreeSet, HashSet};
@@ -182,8 +182,7 @@ impl Builder<'_> {
 
     pub(super) fn bytes(&self, value: ValueId) -> u64 {
         let kind = self.module.type_of(value);
-        let elements: u64 = kind.known_shape().unwrap_or_default().iter().product();
-        elements * u64::from(kind.element().scalar_bits().unwrap_or(8)) / 8
+        rings::bytes(&kind.known_shape().unwrap_or_default(), kind.element())
     }
 
     /// How a load is copied, if it can be: how many neighbours at once, and whether they lie along the first dimension.

@@ -38,6 +38,14 @@ struct Attempts<'a> {
     has_tried_far_fewer: bool,
 }
 
+/// What was asked for before a change, and the same of [`Attempts`].
+struct Before {
+    options: CompileOptions,
+    limits: Limits,
+    granted: u32,
+    has_tried_far_fewer: bool,
+}
+
 /// As [`Attempts::far_fewer_registers`], where that was not tried, for a kernel whose schedule grants so many.
 fn far_fewer_registers(source: &Source, best: &Candidate, granted: u32) -> Option<u32> {
     if !best.is_far_short() {
@@ -143,9 +151,15 @@ impl Attempts<'_> {
         is_open && is_in_gluon && spill && groups().count() > 1 && rules::is_wide(&best.lowered.program)
     }
 
+    /// What a change is taken back to.
+    fn before(&self) -> Before {
+        let (options, limits) = (self.options.clone(), self.limits.clone());
+        Before { options, limits, granted: self.granted, has_tried_far_fewer: self.has_tried_far_fewer }
+    }
+
     /// Takes a change back of which no kernel came: no less than that is asked for again.
-    fn give_up(&mut self, again: Again, before: (CompileOptions, Limits)) {
-        if self.limits.registers_per_thread != before.1.registers_per_thread {
+    fn give_up(&mut self, again: Again, before: Before) {
+        if self.limits.registers_per_thread != before.limits.registers_per_thread {
             self.granted = 0;
         }
         if again == Again::First {
@@ -154,10 +168,13 @@ impl Attempts<'_> {
         self.take_back(before);
     }
 
-    /// Takes a change back that did not help, and lets nothing be changed in the same way again but registers.
-    fn take_back(&mut self, (options, limits): (CompileOptions, Limits)) {
-        let (registers, tried, room) =
+    /// Takes a change back that did not help, and lets nothing be changed in the same way again but registers, step by step.
+    fn take_back(&mut self, Before { options, limits, granted, has_tried_far_fewer }: Before) {
+        let (mut registers, tried, room) =
             (self.limits.registers_per_thread, self.options.shares, self.options.shared_bytes);
+        if has_tried_far_fewer != self.has_tried_far_fewer {
+            (registers, self.granted) = (limits.registers_per_thread, granted);
+        }
         if self.limits.compute_warps != limits.compute_warps {
             // What was granted to other groups says nothing of these.
             self.granted = self.best.spec.granted;
@@ -249,10 +266,8 @@ pub(super) fn assembled(
             Again::Schedule | Again::First => is_short && !is_too_large && searched < most,
         };
         let Some(rung) = LADDER.iter().filter(may).find(|rung| (rung.condition)(&attempts)) else { break };
-        let before = (attempts.options.clone(), attempts.limits.clone());
-        let (granted, had_tried) = (attempts.granted, attempts.has_tried_far_fewer);
+        let before = attempts.before();
         (rung.change)(&mut attempts);
-        let is_far = attempts.has_tried_far_fewer != had_tried;
         let again = Request { limits: attempts.limits.clone(), ..request.clone() };
         let code =
             attempts.best.scheduled.clone().filter(|_| rung.again == Again::Code).map(|scheduled| {
@@ -280,11 +295,7 @@ pub(super) fn assembled(
             Ok(candidate) => candidate,
             Err(why) => {
                 session.observer.note(&format!("attempt {number}: {why}"));
-                let registers = before.1.registers_per_thread;
                 attempts.give_up(rung.again, before);
-                if is_far {
-                    (attempts.limits.registers_per_thread, attempts.granted) = (registers, granted);
-                }
                 continue;
             }
         };
@@ -299,11 +310,7 @@ pub(super) fn assembled(
             Ok(candidate) => candidate,
             Err(why) => {
                 session.observer.note(&format!("attempt {number}: {why}"));
-                let registers = before.1.registers_per_thread;
                 attempts.give_up(rung.again, before);
-                if is_far {
-                    (attempts.limits.registers_per_thread, attempts.granted) = (registers, granted);
-                }
                 continue;
             }
         };
@@ -317,11 +324,7 @@ pub(super) fn assembled(
             if rung.again == Again::First {
                 break;
             }
-            let registers = before.1.registers_per_thread;
             attempts.take_back(before);
-            if is_far {
-                (attempts.limits.registers_per_thread, attempts.granted) = (registers, granted);
-            }
         }
     }
     // Where no change helps, the faster of those that are short of registers.
