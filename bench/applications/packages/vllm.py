@@ -552,7 +552,7 @@ def chunk_gated_delta_rule(
             out, final = module.chunk_gated_delta_rule(
                 *inputs.arguments(), initial_state=inputs.state.clone(), output_final_state=True, cu_seqlens=begins
             )
-        return [out, final]
+        return [out.view(inputs.v.shape), final]
 
     return call, lambda: stubs.delta_rule(inputs, lengths)
 
@@ -571,7 +571,7 @@ def chunk_kimi_delta_attention(
             out, final = module.chunk_kda(
                 *inputs.arguments(), initial_state=inputs.state.clone(), output_final_state=True, cu_seqlens=begins
             )
-        return [out.clone(), final]
+        return [out.view(inputs.v.shape).clone(), final]
 
     return call, lambda: stubs.delta_rule(inputs, lengths)
 

@@ -4,7 +4,6 @@ use crate::tune::{self, Assembler, CompileOptions, Compiled, Language, Operation
 use crate::{Error, Request, Session};
 use serde::Serialize;
 use twill_graph::Status;
-use web_time::Instant;
 
 /// What becomes of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -91,7 +90,7 @@ pub fn coverage(
         let options = CompileOptions { language, in_order: true, ..options.clone() };
         // Each language has the time that is given for a kernel.
         let mut search = session.search.clone();
-        search.budget.until = search.budget.time.and_then(|time| Instant::now().checked_add(time));
+        search.budget.until = search.budget.time.and_then(|time| search.budget.clock.now().checked_add(time));
         match tune::compile(request, &options, assembler, &mut session.with(search)) {
             Ok(Compiled::Kernel(kernel)) => {
                 let (operations, machine_code) = (kernel.operations, kernel.machine_code.clone());

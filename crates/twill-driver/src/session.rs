@@ -3,7 +3,6 @@
 use crate::{Cache, Observer};
 use std::sync::atomic::Ordering;
 use twill_exact::{Budget, SearchOptions};
-use web_time::Instant;
 
 /// What a search is carried out with.
 pub struct Session<'a> {
@@ -36,7 +35,7 @@ impl<'a> Session<'a> {
 
     /// The same with half of the time that is left: the other half is for what follows.
     pub(crate) fn with_half(&mut self) -> Session<'_> {
-        let (Budget { time, until, .. }, now) = (&self.search.budget, Instant::now());
+        let (Budget { time, until, .. }, now) = (&self.search.budget, self.search.budget.clock.now());
         let until = until.map(|until| now + until.saturating_duration_since(now) / 2);
         // What is remembered depends on the limit, not on the moment.
         let budget = Budget { time: time.map(|time| time / 2), until, ..self.search.budget.clone() };
@@ -45,7 +44,7 @@ impl<'a> Session<'a> {
 
     /// Whether the time for all searches is over, or somebody asked to stop.
     pub(crate) fn is_over(&self) -> bool {
-        self.is_stopped() || self.search.budget.until.is_some_and(|until| Instant::now() >= until)
+        self.is_stopped() || self.search.budget.until.is_some_and(|until| self.search.budget.clock.now() >= until)
     }
 
     /// Whether somebody asked to stop.

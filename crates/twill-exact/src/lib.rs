@@ -50,7 +50,7 @@ mod variables;
 pub use alternatives::{AlternativeOptions, Alternatives, Difference, End, alternatives, differences};
 pub use certify::{CertifyError, certify};
 pub use explain::{ExplainOptions, explain, what_if};
-pub use limits::Budget;
+pub use limits::{Budget, Clock};
 pub use modulo::pipeline;
 pub use multi_loop::schedule_multi_loop;
 pub use naive::{Naive, naive, naive_multi_loop, unpipelined};

@@ -11,10 +11,30 @@ use twill_graph::MemoryBudget;
 use twill_graph::proof::ProofStep;
 use web_time::Instant;
 
+/// The clock that limits of time count by: what tells the moment. It is asked often, so it must be fast.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock(pub fn() -> Instant);
+
+impl Clock {
+    /// The moment that it is.
+    pub fn now(self) -> Instant {
+        self.0()
+    }
+}
+
+impl Default for Clock {
+    /// Wall-clock time.
+    fn default() -> Clock {
+        Clock(Instant::now)
+    }
+}
+
 /// When a search gives up, of one loop or of sibling loops together. The default never does.
 #[derive(Clone, Debug, Default)]
 pub struct Budget {
-    /// Wall-clock time for the whole search. Where it ends depends on the machine, so results that
+    /// What `time` and `until` are measured by.
+    pub clock: Clock,
+    /// Time for the whole search. Where it ends depends on the machine, so results that
     /// were stopped by it are not reproducible; those stopped by `work` are.
     pub time: Option<Duration>,
     /// Units of work for the whole search (bounds asserted in the difference system, in large graphs
@@ -51,6 +71,7 @@ impl MemoryMeter {
 /// A running budget.
 #[derive(Clone, Debug)]
 pub(crate) struct Meter {
+    clock: Clock,
     deadline: Option<Instant>,
     work: Rc<Cell<u64>>,
     /// Work at which to stop; may be lowered for a part of the search.
@@ -68,8 +89,9 @@ impl Meter {
     pub(crate) fn start(budget: &Budget) -> Meter {
         let total = budget.work.unwrap_or(u64::MAX);
         // A deadline too far to represent is no deadline.
-        let own = budget.time.and_then(|t| Instant::now().checked_add(t));
+        let own = budget.time.and_then(|t| budget.clock.now().checked_add(t));
         Meter {
+            clock: budget.clock,
             deadline: own.into_iter().chain(budget.until).min(),
             work: Rc::new(Cell::new(0)),
             limit: Rc::new(Cell::new(total)),
@@ -89,9 +111,10 @@ impl Meter {
 
     /// A budget of half of what is left, for a part of the search; its work counts here too.
     pub(crate) fn half(&self) -> Meter {
-        let now = Instant::now();
+        let now = self.clock.now();
         let total = self.work.get() + self.total.saturating_sub(self.work.get()) / 2;
         Meter {
+            clock: self.clock,
             deadline: self.deadline.map(|end| now + end.saturating_duration_since(now) / 2),
             work: Rc::clone(&self.work),
             limit: Rc::new(Cell::new(total)),
@@ -124,7 +147,7 @@ impl Meter {
         if self.memory.as_ref().is_some_and(MemoryMeter::is_full) {
             return Some("memory budget");
         }
-        self.deadline.filter(|d| Instant::now() >= *d).map(|_| "time budget")
+        self.deadline.filter(|d| self.clock.now() >= *d).map(|_| "time budget")
     }
 
     /// Returns whether the search is over, and nothing small is left to be finished.
@@ -204,6 +227,7 @@ mod tests {
     use super::*;
     use crate::SearchOptions;
     use crate::search::Search;
+    use std::sync::LazyLock;
     use std::sync::atomic::AtomicU64;
     use twill_graph::{
         Bytes, Columns, ComputePool, FixedGroup, ModelOptions, Problem, RegisterFile, Resources, Unit, builtin,
@@ -262,6 +286,16 @@ mod tests {
         assert_eq!(by, Some("memory budget"));
         let looks = USED.load(Ordering::Relaxed);
         assert!(looks <= 1002, "{looks}");
+    }
+
+    #[test]
+    fn limits_of_time_are_those_of_their_clock() {
+        static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
+        let time = Some(Duration::from_millis(1));
+        let work = Some(200_000);
+        let stands = Budget { clock: Clock(|| *BEGUN), time, work, ..Budget::default() };
+        assert_eq!(used(&hard(3), stands.clone()).1, Some("work budget"));
+        assert_eq!(used(&hard(3), Budget { clock: Clock::default(), ..stands }).1, Some("time budget"));
     }
 
     #[test]

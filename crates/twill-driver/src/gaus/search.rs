@@ -12,7 +12,7 @@ use crate::options::{GausEngine, GausOptions, GausStart};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use twill_exact::Budget;
+use twill_exact::{Budget, Clock};
 use twill_gaus::neighbourhood;
 use twill_gaus::{
     Baseline, BaselineError, Control, GausError, GausResult, LowerBound, Measure, Options, Precedence, Progress,
@@ -348,6 +348,7 @@ impl<'a> Search<'a> {
         let Some(exact) = exact_loop(graph).filter(|_| reached != Some(found.least_interval)) else { return Ok(()) };
         let interrupt = Some(Arc::clone(&self.limits.interrupt));
         let budget = Budget {
+            clock: Clock::default(),
             time: self.limits.left(0.8),
             work: Some(LOOP_WORK),
             until: None,

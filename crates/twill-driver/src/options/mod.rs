@@ -9,6 +9,7 @@ mod gaus;
 mod keywords;
 mod model;
 mod numbers;
+mod processor;
 mod search;
 mod source;
 

@@ -1,12 +1,12 @@
 //! How long to search, and whether to keep what is found.
 
-use super::numbers;
+use super::{numbers, processor};
 use memory_stats::memory_stats;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use twill_exact::{Budget, ExplainOptions, SearchOptions};
+use twill_exact::{Budget, Clock, ExplainOptions, SearchOptions};
 use twill_graph::{Cycles, MemoryBudget};
 use web_time::Instant;
 
@@ -35,6 +35,11 @@ pub struct SearchLimits {
     #[serde(with = "numbers::time")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "SECONDS", value_parser = numbers::seconds_or_none, allow_negative_numbers = true))]
     pub time_limit: Option<f64>,
+    /// Have --time-limit count the time of processors, of Twill and of compilers that it has run: what else a machine does changes
+    /// nothing.
+    #[serde(deserialize_with = "numbers::deserialize_switch")]
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub processor_time: bool,
     /// Stop after UNITS of work, about a million a second; reproducible.
     #[serde(deserialize_with = "numbers::deserialize_optional::<0, { u64::MAX }, _, _>")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "UNITS"))]
@@ -69,11 +74,14 @@ impl SearchLimits {
     /// The budget of a search that began at `started` and ends when `interrupt` is set.
     pub fn budget(&self, started: Instant, interrupt: Arc<AtomicBool>) -> Budget {
         let time = self.seconds().map(Duration::from_secs_f64);
+        let clock = if self.processor_time { Clock(processor::now) } else { Clock::default() };
+        let begun = if self.processor_time { clock.now() } else { started };
         Budget {
+            clock,
             time,
             work: self.work_limit,
             // A moment too far to represent never comes.
-            until: time.and_then(|time| started.checked_add(time)),
+            until: time.and_then(|time| begun.checked_add(time)),
             memory: self.memory(),
             interrupt: Some(interrupt),
         }

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, thread};
 use twill_backend::package::{Assembly, Finding, HAZARD, Linted};
+use twill_exact::{Budget, Clock};
 use web_time::Instant;
 
 /// The interpreter when none is given.
@@ -36,8 +37,8 @@ pub struct Assembler {
     folder: PathBuf,
     /// What machine code depends on in addition to the kernel, as far as the caller knows: versions of Triton and of the assembler.
     toolchain: String,
-    /// When the time for all searches is over.
-    until: Option<Instant>,
+    /// When the time for all searches is over, by which clock.
+    until: Option<(Instant, Clock)>,
 }
 
 /// What came of running it.
@@ -64,8 +65,8 @@ impl Assembler {
     }
 
     /// The same for a kernel that is to be there by then.
-    pub(super) fn until(&self, until: Option<Instant>) -> Assembler {
-        Assembler { until, ..self.clone() }
+    pub(super) fn within(&self, budget: &Budget) -> Assembler {
+        Assembler { until: budget.until.map(|until| (until, budget.clock)), ..self.clone() }
     }
 
     /// What its answers depend on: an interpreter, and with it a Triton and an assembler. The interpreter is asked where the caller
@@ -127,9 +128,9 @@ impl Assembler {
         let mut command = Command::new(&self.python);
         // No caches of Python in the folder.
         command.args(["-B", "assemble.py", "--json", "--sass", LISTING]).current_dir(folder).stdin(Stdio::null());
-        let time = |until: Instant| {
+        let time = |(until, clock): (Instant, Clock)| {
             let left = until.checked_add(THRESHOLDS.last_time).unwrap_or(until);
-            left.saturating_duration_since(Instant::now()).max(THRESHOLDS.least_time)
+            left.saturating_duration_since(clock.now()).max(THRESHOLDS.least_time)
         };
         let seconds = self.until.map(|until| time(until).as_secs());
         command.args(seconds.map(|seconds| format!("--seconds={seconds}")));
@@ -284,7 +285,8 @@ mod tests {
             "#!/bin/sh\nfor last; do :; done\n[ ${last#--seconds=} -gt 4 ] && ulimit -S -t 1 && while :; do :; done\n";
         std::fs::write(&python, script).unwrap();
         std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o700)).unwrap();
-        let assembler = Assembler::new(Some(python), folder.path().to_owned()).until(Some(Instant::now()));
+        let assembler = Assembler::new(Some(python), folder.path().to_owned())
+            .within(&Budget { until: Some(Instant::now()), ..Budget::default() });
         let Err(error @ Error::Assembler { .. }) = assembler.run(&[], "kernel") else { panic!("it has an end") };
         assert!(error.to_string().contains("seconds; --time-limit gives it more"), "{error}");
     }

@@ -109,7 +109,7 @@ pub fn compile(
         }
         Which::Optimal | Which::SwpOnly | Which::NoSwp => {}
     }
-    let assembler = assembler.map(|assembler| assembler.until(session.search.budget.until));
+    let assembler = assembler.map(|assembler| assembler.within(&session.search.budget));
     let assembler = assembler.as_ref();
     let may_be_in_order = in_order::is_asked_for(request, options);
     let kernel = match pipelined_or_whole(request, options, assembler, session) {

@@ -58,7 +58,7 @@ pub(super) fn first(
     let request = &with_assignment(request, options, source);
     // It takes no search, and is there a few seconds after the time is over, too.
     let work = if options.in_order { Some(crate::answer::GRACE_WORK) } else { session.search.budget.work };
-    let until = session.search.budget.until.max(Instant::now().checked_add(THRESHOLDS.least_time));
+    let until = session.search.budget.until.max(session.search.budget.clock.now().checked_add(THRESHOLDS.least_time));
     let until = until.filter(|_| session.search.budget.until.is_some());
     let budget = Budget { work, until, time: None, ..session.search.budget.clone() };
     let grace = SearchOptions { budget, ..session.search.clone() };
