@@ -18,7 +18,7 @@ import triton.language as tl
 import twill_gpu
 from test_jit import TILES, gemm_arguments
 from torch_clock import Clock
-from twill_gpu import activation
+from twill_gpu import activation, backend
 from twill_gpu.activation import forms, launches, specialisation, workers
 from twill_gpu.activation.records import Records, digest_of
 from twill_gpu.activation.settings import Mode, Settings
@@ -162,6 +162,24 @@ class TestTiers:
         assert activation.status()[0].status == "scheduled" and "multistage" in str(activation.status())
         found.refuse("nothing")
         assert found.challengers == () and activation.status()[0].reason == "nothing"
+
+    def test_a_kernel_whose_machine_code_may_be_loaded_later_keeps_no_files(self, gpu, tensor, monkeypatch):
+        monkeypatch.setitem(forms.OPTIONS, TWILL, {"schedule": "in-order"})
+        matrices = [tensor(shape, address=(k + 1) << 20) for k, shape in enumerate([[512, 256], [256, 384], [512, 384]])]
+
+        def launch(count):
+            kernel = triton.jit(gemm_pointers.gemm_pointers.fn)
+            for _ in range(count):
+                kernel[(4, 3)](*matrices, 512, 384, 256, 256, 384, 384, **TILES, num_warps=8)
+
+        activation.install("wait")
+        launch(6 * SAMPLES)
+        activation.uninstall()
+        activation.install()
+        launch(3)
+        (found,) = activation._activity.found
+        assert found._unfinished
+        assert not list(backend.folder().glob("*-cached"))
 
     def test_of_one_stage_there_is_a_kernel_that_loads_ahead_and_one_that_does_not(self, gpu, tensor, monkeypatch):
         monkeypatch.setitem(forms.OPTIONS, TWILL, {"schedule": "in-order"})

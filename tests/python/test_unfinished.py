@@ -26,16 +26,14 @@ class Kernel:
 
 
 @pytest.fixture
-def made(tmp_path):
+def made():
     """Those of a specialisation, with two kernels; what was told of them."""
-    told = SimpleNamespace(failed=[], absent=[], all=threading.Event(), kernels={TWILL: Kernel(), CUDA: Kernel(ValueError("no"))}, folders={})
+    told = SimpleNamespace(failed=[], absent=[], all=threading.Event(), kernels={TWILL: Kernel(), CUDA: Kernel(ValueError("no"))})
     activity = SimpleNamespace(loading=threading.RLock(), has_ended=False)
     failed = lambda side, error: told.failed.append((side, str(error)))  # noqa: E731
     told.unfinished = Unfinished(activity, failed, told.absent.append, told.all.set)
-    for number, (side, kernel) in enumerate(told.kernels.items()):
-        folder = told.folders[side] = tmp_path / str(number)
-        folder.mkdir()
-        told.unfinished.add(side, kernel, folder)
+    for side, kernel in told.kernels.items():
+        told.unfinished.add(side, kernel)
     return told
 
 
@@ -44,7 +42,6 @@ def test_one_is_made_once_and_the_others_are_not(made):
         made.unfinished.finish(TWILL)
     assert (made.kernels[TWILL].made, made.kernels[TWILL].is_shed, made.kernels[CUDA].made) == (1, True, 0)
     assert TWILL not in made.unfinished and CUDA in made.unfinished
-    assert not made.folders[TWILL].exists() and made.folders[CUDA].exists()
 
 
 def test_all_are_made_behind_and_a_failure_is_told(made):
@@ -52,17 +49,16 @@ def test_all_are_made_behind_and_a_failure_is_told(made):
     assert made.all.wait(PATIENCE)
     assert [kernel.made for kernel in made.kernels.values()] == [1, 1]
     assert made.failed == [(CUDA, "no")] and not made.unfinished
-    assert not any(folder.exists() for folder in made.folders.values())
 
 
 def test_what_is_dropped_is_not_made(made):
     made.unfinished.drop(CUDA)
     made.unfinished.finish(CUDA)
-    assert made.kernels[CUDA].made == 0 and not made.folders[CUDA].exists() and not made.failed
+    assert made.kernels[CUDA].made == 0 and not made.failed
 
 
 def test_what_has_to_be_assembled_is_left_to_another_process(made):
     made.kernels[TWILL].is_kept = False
     made.unfinished.finish(TWILL)
     assert made.absent == [TWILL] and made.kernels[TWILL].made == 0
-    assert TWILL not in made.unfinished and not made.folders[TWILL].exists()
+    assert TWILL not in made.unfinished

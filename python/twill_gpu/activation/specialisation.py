@@ -38,8 +38,8 @@ _WATCHED = re.compile(r"\btt\.atomic_|isVolatile = true|volatile = true|\btt\.el
 """What a loop without a fixed number of iterations may wait by."""
 BEGIN_SECONDS = 10.0
 """How long a second launch waits at most until it is known what the cache has: it takes some tenths of a second."""
-WAIT_SECONDS = 120.0
-"""How long a launch waits for its kernel where it waits at all. A search ends after half of that."""
+WAIT_SECONDS = 300.0
+"""How long a launch waits for its kernel where it waits at all. A search ends after a minute of a processor."""
 
 
 class Status(Enum):
@@ -365,13 +365,15 @@ class Specialised(Contested):
                 kernel = ScheduledKernel(folder, self._ttir, self.machine)
                 kernel.check_parameters(list(self.function.arg_names))
                 if later:
-                    self._unfinished.add(side, kernel, folder)
+                    self._unfinished.add(side, kernel)
                 else:
-                    finish(kernel, folder)
+                    finish(kernel)
             except Exception as error:
-                shutil.rmtree(folder, ignore_errors=True)
                 self._fail(side, f"{type(error).__name__}: {error}", keep=isinstance(error, TwillError))
                 return
+            finally:
+                # All of it was read.
+                shutil.rmtree(folder, ignore_errors=True)
             parameters = kernel.metadata["parameters"]
             self.numbers = [
                 one["name"]

@@ -7,7 +7,6 @@ here: one that runs when the process ends brings it down.
 from __future__ import annotations
 
 import contextlib
-import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -39,13 +38,10 @@ def note(records: Records, key: str, folder: Path) -> None:
     records.write(key, {"text": text})
 
 
-def finish(kernel: ScheduledKernel, folder: Path) -> None:
-    """Loads a kernel's machine code. Raises what hinders it; the folder is gone in any case, as all of it was read."""
-    try:
-        kernel.compile()
-        kernel.shed()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+def finish(kernel: ScheduledKernel) -> None:
+    """Loads a kernel's machine code. Raises what hinders it."""
+    kernel.compile()
+    kernel.shed()
 
 
 class Unfinished:
@@ -63,7 +59,7 @@ class Unfinished:
         all_done: Callable[[], None],
     ):
         self._activity, self._failed, self._absent, self._all_done = activity, failed, absent, all_done
-        self._kernels: dict[Side, tuple[ScheduledKernel, Path]] = {}
+        self._kernels: dict[Side, ScheduledKernel] = {}
         self._is_under_way = False
 
     def __bool__(self) -> bool:
@@ -72,15 +68,13 @@ class Unfinished:
     def __contains__(self, side: object) -> bool:
         return side in self._kernels
 
-    def add(self, side: Side, kernel: ScheduledKernel, folder: Path) -> None:
-        """Takes a kernel and its folder."""
-        self._kernels[side] = kernel, folder
+    def add(self, side: Side, kernel: ScheduledKernel) -> None:
+        """Takes a kernel."""
+        self._kernels[side] = kernel
 
     def drop(self, side: Side) -> None:
         """Lets go of one that is not to be launched."""
-        _, folder = self._kernels.pop(side, (None, None))
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+        self._kernels.pop(side, None)
 
     def finish(self, side: Side) -> None:
         """Loads the machine code of one, if that is not done yet."""
@@ -92,8 +86,8 @@ class Unfinished:
             if found is None or self._activity.has_ended:
                 return
             try:
-                if found[0].is_kept:
-                    finish(*found)
+                if found.is_kept:
+                    finish(found)
                 else:
                     # Until nobody launches it any more it counts as unfinished.
                     self._absent(side)
