@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import Future
 
 import gemm_pointers
 import gemm_tma as gemm
@@ -20,10 +21,12 @@ from test_jit import TILES, gemm_arguments
 from torch_clock import Clock
 from twill_gpu import activation, backend
 from twill_gpu.activation import forms, launches, specialisation, workers
+from twill_gpu.activation.contested import Contested
 from twill_gpu.activation.records import Records, digest_of
 from twill_gpu.activation.settings import Mode, Settings
 from twill_gpu.activation.sources import may_multiply
 from twill_gpu.contest import FEW, MULTISTAGE, ONE_STAGE, OWN, SAMPLES, STOCK, TWILL
+from twill_gpu.scheduled import ScheduledKernel
 
 TRIALS = 2 * SAMPLES + 2
 
@@ -104,6 +107,16 @@ def launch(kernel, tensor, count=1):
         kernel[(4, 3)](*gemm_arguments(tensor), **TILES, num_warps=8)
 
 
+def launch_pointers(tensor, count, kernel=None):
+    """Launches of a GEMM through pointers, of which Twill has two kernels."""
+    kernel = kernel or triton.jit(gemm_pointers.gemm_pointers.fn)
+    shapes = [[512, 256], [256, 384], [512, 384]]
+    matrices = [tensor(shape, address=(number + 1) << 20) for number, shape in enumerate(shapes)]
+    for _ in range(count):
+        kernel[(4, 3)](*matrices, 512, 384, 256, 256, 384, 384, **TILES, num_warps=8)
+    return kernel
+
+
 def sides(gpu):
     return ["stock" if one.num_warps == 8 else "twill" for one in gpu.launched]
 
@@ -147,10 +160,7 @@ class TestTiers:
         # As good as any for that, and made sooner.
         monkeypatch.setitem(forms.OPTIONS, TWILL, {"schedule": "in-order"})
         activation.install("wait")
-        kernel = triton.jit(gemm_pointers.gemm_pointers.fn)
-        matrices = [tensor(shape, address=(k + 1) << 20) for k, shape in enumerate([[512, 256], [256, 384], [512, 384]])]
-        for _ in range(6 * SAMPLES):
-            kernel[(4, 3)](*matrices, 512, 384, 256, 256, 384, 384, **TILES, num_warps=8)
+        launch_pointers(tensor, 6 * SAMPLES)
         (found,) = activation._activity.found
         (contest,) = found.contests.values()
         assert contest.sides == (STOCK, TWILL, MULTISTAGE) and contest.winner in OWN
@@ -165,21 +175,37 @@ class TestTiers:
 
     def test_a_kernel_whose_machine_code_may_be_loaded_later_keeps_no_files(self, gpu, tensor, monkeypatch):
         monkeypatch.setitem(forms.OPTIONS, TWILL, {"schedule": "in-order"})
-        matrices = [tensor(shape, address=(k + 1) << 20) for k, shape in enumerate([[512, 256], [256, 384], [512, 384]])]
-
-        def launch(count):
-            kernel = triton.jit(gemm_pointers.gemm_pointers.fn)
-            for _ in range(count):
-                kernel[(4, 3)](*matrices, 512, 384, 256, 256, 384, 384, **TILES, num_warps=8)
-
         activation.install("wait")
-        launch(6 * SAMPLES)
+        launch_pointers(tensor, 6 * SAMPLES)
         activation.uninstall()
         activation.install()
-        launch(3)
+        launch_pointers(tensor, 3)
         (found,) = activation._activity.found
         assert found._unfinished
         assert not list(backend.folder().glob("*-cached"))
+
+    def test_while_machine_code_is_made_again_launches_look_for_nothing(self, gpu, tensor, monkeypatch):
+        activation.install("wait")
+        launch_pointers(tensor, 6 * SAMPLES)
+        (won,) = [contest.winner for contest in activation._activity.found[0].contests.values()]
+        assert won in OWN
+        activation.uninstall()
+        looked, asked, done, make = [], [], Future(), workers.Workers.make
+        contest_for = Contested.contest_for
+        monkeypatch.setattr(Contested, "contest_for", lambda found, key: looked.append(key) or contest_for(found, key))
+        monkeypatch.setattr(ScheduledKernel, "is_kept", False)
+        monkeypatch.setattr(workers.Workers, "make", lambda *given: asked.append(given) or done)
+        activation.install()
+        kernel = launch_pointers(tensor, 5)
+        assert len(asked) == 1 and activation._activity.found[0].kernels
+        looked.clear()
+        gpu.launched.clear()
+        launch_pointers(tensor, 50, kernel)
+        assert not looked and set(sides(gpu)) == {"stock"}
+        done.set_result(make(*asked[0]).result())
+        launch_pointers(tensor, 1, kernel)
+        (contest,) = activation._activity.found[0].contests.values()
+        assert len(looked) == 1 and contest.winner == won
 
     def test_of_one_stage_there_is_a_kernel_that_loads_ahead_and_one_that_does_not(self, gpu, tensor, monkeypatch):
         monkeypatch.setitem(forms.OPTIONS, TWILL, {"schedule": "in-order"})

@@ -72,7 +72,11 @@ class Contested(ABC):
         self.contests = dict(under_way[-OPEN:])
 
     def contest_for(self, key: tuple[int, ...]) -> Contest | None:
-        """The contest for a class of launches; None where nothing can be timed, and stock Triton has it."""
+        """The contest for a class of launches; None where nothing can be timed, and stock Triton has it.
+
+        While machine code of kernels is loaded or made, launches of which nothing is on record are stock Triton's, by a contest
+        that is not kept: the launcher forgets what is settled by it once that is done.
+        """
         found = self.contests.get(key)
         if found is None:
             gpu = self.activity.gpu
@@ -83,10 +87,10 @@ class Contested(ABC):
             record = self.record_of(key)
             found = self._on_record(gpu, record)
             if found is None and self.assembled_again:
-                return None
+                return Contest.settled(gpu, STOCK, {})
             if found is None and self._unfinished:
                 self._unfinished.finish_behind()
-                return None
+                return Contest.settled(gpu, STOCK, {})
             winner = None if found is None else found.winner
             if winner is not None and winner in self._unfinished and self.finished(winner) is None:
                 return None

@@ -396,11 +396,16 @@ class Specialised(Contested):
         self._leave_out(side)
         under_way = self._make(side)
         if under_way is None:
-            self.assembled_again.discard(side)
+            self._assembled(side)
             return
         future, then = under_way
         future.add_done_callback(then)
-        future.add_done_callback(lambda _: self.assembled_again.discard(side))
+        future.add_done_callback(lambda _: self._assembled(side))
+
+    def _assembled(self, side: Side) -> None:
+        """Launches that were stock Triton's until then are looked at anew."""
+        self.assembled_again.discard(side)
+        self.launcher.forget()
 
     def _leave_out(self, side: Side) -> None:
         with self._changing:
