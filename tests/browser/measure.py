@@ -25,13 +25,13 @@ ZOOM = """([selector, steps]) => new Promise(done => {
   chart.scrollIntoView({ block: "center" });
   const box = chart.getBoundingClientRect();
   const times = [], work = [];
-  let step = 0, last = performance.now();
+  let taken = 0, last = performance.now();
   const step = now => {
     times.push(now - last);
     last = now;
-    if (step++ >= steps) return done({ times: times.slice(2), work: work.slice(2) });
+    if (taken++ >= steps) return done({ times: times.slice(2), work: work.slice(2) });
     chart.dispatchEvent(new WheelEvent("wheel", {
-      deltaY: step % 30 < 15 ? -60 : 60, ctrlKey: true, bubbles: true, cancelable: true,
+      deltaY: taken % 30 < 15 ? -60 : 60, ctrlKey: true, bubbles: true, cancelable: true,
       clientX: box.left + box.width / 2, clientY: box.top + box.height / 2,
     }));
     requestAnimationFrame(step);
