@@ -46,6 +46,7 @@ pub(crate) fn feasible(
         let noise = if attempt < 3 { 0.0 } else { 0.2 };
         let (wishes, preference) = match &wished {
             Some(wished) if guided => (wished, Preference::Nearest),
+            _ if attempt % 2 == 1 => (&model.earliest, Preference::Snug),
             _ => (&model.earliest, Preference::Earliest),
         };
         let rank = rank(model, |v| {

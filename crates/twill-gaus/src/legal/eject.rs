@@ -18,6 +18,18 @@ pub(crate) enum Preference {
     Earliest,
     /// The one nearest to its wish.
     Nearest,
+    /// The first that leaves no room between it and another one, on resources of which nearly all is used: what is left
+    /// between them would be too short for anybody. Else the first.
+    Snug,
+}
+
+/// The part of a resource that is used from which on it is to be without gaps.
+const NEARLY_ALL: f64 = 0.75;
+
+impl Preference {
+    fn is_nearest(self) -> bool {
+        self == Preference::Nearest
+    }
 }
 
 /// How to eject.
@@ -40,6 +52,8 @@ struct Placer<'m, 'c> {
     last: Vec<Option<i64>>,
     rank: &'m [u32],
     waiting: BinaryHeap<Reverse<(u32, u32)>>,
+    /// By resource: who uses it, where nearly all of it is used.
+    crowded: Vec<Vec<u32>>,
     random: SplitMix64,
 }
 
@@ -62,6 +76,7 @@ pub(crate) fn eject(
         starts: vec![None; model.len()],
         last: vec![None; model.len()],
         rank,
+        crowded: crowded(model, caps, how.preference),
         waiting: (0..model.len()).map(|v| Reverse((rank[v], v as u32))).collect(),
         random: SplitMix64::new(how.seed),
     };
@@ -83,6 +98,28 @@ pub(crate) fn eject(
     placer.starts.into_iter().collect()
 }
 
+/// By resource of which nearly all is used: its users. None without a preference for them.
+fn crowded(model: &Model<'_>, caps: &[Option<i64>], preference: Preference) -> Vec<Vec<u32>> {
+    let mut users = vec![Vec::new(); caps.len()];
+    if preference != Preference::Snug {
+        return users;
+    }
+    let mut held = vec![0_i64; caps.len()];
+    for v in 0..model.len() {
+        for used in &model.uses[v] {
+            held[used.resource] += used.amount * used.steps;
+            users[used.resource].push(v as u32);
+        }
+    }
+    for ((users, held), cap) in users.iter_mut().zip(held).zip(caps) {
+        let room = cap.map_or(f64::INFINITY, |cap| cap as f64 * model.slots as f64);
+        if (held as f64) < NEARLY_ALL * room {
+            users.clear();
+        }
+    }
+    users
+}
+
 impl Placer<'_, '_> {
     /// The steps that the window and those already placed leave to `v`.
     fn span(&self, v: usize) -> (i64, i64) {
@@ -100,11 +137,34 @@ impl Placer<'_, '_> {
         (low, high)
     }
 
-    fn fits(&mut self, v: usize, step: i64) -> bool {
+    /// By how many steps `v` has to begin later or earlier than at `step` where others are in its way.
+    fn in_the_way(&mut self, v: usize, step: i64) -> Option<(i64, i64)> {
         self.table.add(self.model, v, step, 1);
-        let fits = self.table.within(self.model, v, step, self.caps);
+        let clear = self.table.clear(self.model, v, step, self.caps);
         self.table.add(self.model, v, step, -1);
-        fits
+        clear
+    }
+
+    /// The first step between `low` and `high` at which `v` follows another one, or is followed, without a gap.
+    fn snug(&mut self, v: usize, low: i64, high: i64) -> Option<i64> {
+        let model = self.model;
+        let mut steps: Vec<i64> = Vec::new();
+        for own in &model.uses[v] {
+            for &w in &self.crowded[own.resource] {
+                let Some(start) = self.starts[w as usize].filter(|_| w as usize != v) else { continue };
+                for used in model.uses[w as usize].iter().filter(|used| used.resource == own.resource) {
+                    let begin = start + used.offset;
+                    steps.extend([begin + used.steps - own.offset, begin - own.steps - own.offset]);
+                }
+            }
+        }
+        if let Some(interval) = model.interval {
+            steps.iter_mut().for_each(|step| *step = low + (*step - low).rem_euclid(interval));
+        }
+        steps.retain(|step| (low..=high).contains(step));
+        steps.sort_unstable();
+        steps.dedup();
+        steps.into_iter().find(|&step| !self.paced.is_over_after(16) && self.in_the_way(v, step).is_none())
     }
 
     /// A step at which `v` is in nobody's way.
@@ -114,27 +174,30 @@ impl Placer<'_, '_> {
             return None;
         }
         let anywhere = self.model.uses[v].iter().all(|used| self.caps[used.resource].is_none());
-        let from = match preference {
-            Preference::Earliest => low,
-            Preference::Nearest => wish.clamp(low, high),
-        };
+        let from = if preference.is_nearest() { wish.clamp(low, high) } else { low };
         if anywhere {
             return Some(from);
         }
+        if let Some(step) = self.snug(v, low, high) {
+            return Some(step);
+        }
         // Slots repeat after one interval.
-        let tries = self.model.interval.unwrap_or(i64::MAX).min(high - low + 1);
+        let mut tries = self.model.interval.unwrap_or(i64::MAX).min(high - low + 1);
         let (mut up, mut down) = (from, from - 1);
-        for _ in 0..tries {
+        while tries > 0 {
             // Nearest first, the later of two as near: producers come first in the order.
             let rise = up <= high && (down < low || up - from <= from - down);
             let step = if rise { up } else { down };
+            let Some((later, earlier)) = self.in_the_way(v, step) else { return Some(step) };
             if rise {
-                up += 1
+                up += later;
+                tries -= later;
             } else {
-                down -= 1
+                down -= earlier;
+                tries -= earlier;
             }
-            if self.fits(v, step) {
-                return Some(step);
+            if up > high && down < low {
+                return None;
             }
             // The budget ends by it, soon.
             if self.paced.is_over_after(16) {
@@ -150,7 +213,7 @@ impl Placer<'_, '_> {
         let (low, high) = self.span(v);
         let low = low.clamp(first, last);
         match (self.last[v], preference) {
-            (None, Preference::Earliest) => low,
+            (None, Preference::Earliest | Preference::Snug) => low,
             (None, Preference::Nearest) => wish.clamp(low, high.clamp(low, last)),
             (Some(before), _) if before < last && before + 1 >= low && self.random.index(4) > 0 => before + 1,
             (Some(_), _) => {

@@ -49,6 +49,18 @@ impl Table {
         })
     }
 
+    /// By how many steps `v`, which is part of usage from `step` on, has to begin later, or earlier, to leave those slots
+    /// that are above their cap; `None` where there are none.
+    pub fn clear(&self, model: &Model<'_>, v: usize, step: i64, caps: &[Option<i64>]) -> Option<(i64, i64)> {
+        model.uses[v].iter().find_map(|&used| {
+            let (usage, cap) = (&self.usage[used.resource], caps[used.resource]?);
+            let mut above = Self::slots(model, used, step).zip(0..).filter(|&(slot, _)| usage[slot] > cap);
+            let (_, first) = above.next()?;
+            let last = above.last().map_or(first, |(_, last)| last);
+            Some((last + 1, used.steps - first))
+        })
+    }
+
     /// The first resource and slot that is above its cap among those that `v` covers from `step`.
     pub fn above(&self, model: &Model<'_>, v: usize, step: i64, caps: &[Option<i64>]) -> Option<(usize, usize)> {
         model.uses[v].iter().find_map(|&used| {
