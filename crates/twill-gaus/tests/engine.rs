@@ -223,3 +223,24 @@ fn schedules_too_long_for_profiles_are_refused() {
     let error = schedule(&problem, &options, Control::default(), &mut |_| {});
     assert_eq!(error, Err(GausError::Start { given: 9, operations: 10 }));
 }
+
+/// As a kernel's loop: a tensor core that is busy all the time, in uses of 512 and 384 steps, and other units between them.
+#[test]
+fn a_unit_that_is_busy_all_the_time_has_no_gaps() {
+    let uses = [512, 384, 512, 384, 512, 512];
+    let mut operations: Vec<_> = (0..).zip(uses).map(|(v, steps)| operation(v, steps + 37, 0, steps)).collect();
+    operations.extend((6..12).map(|v| operation(v, 290, 1, 261)));
+    let mut edges = Vec::new();
+    for (v, steps) in (0..).zip(uses) {
+        edges.push(edge(v, v + 6, i64::from(steps) + 37, 0));
+        // The next one, and the one after it; the last one's results come four iterations later.
+        edges.extend((1..3).filter(|step| v + step < 6).map(|step| edge(v + 6, v + step, 290, 0)));
+    }
+    edges.push(edge(11, 0, 290, 4));
+    let graph = Dataflow::new("busy", operations, edges, resources(&[Some(1), Some(1)])).unwrap();
+    let alone =
+        Options { descent: None, rounds: 0, polish: Polish { sweeps: 0, ..Polish::default() }, ..Options::default() };
+    let found = smallest_interval(&graph, None, &alone, Control::default(), &mut |_| {}).unwrap();
+    let interval = found.schedule.and_then(|schedule| schedule.interval);
+    assert_eq!((found.least_interval, interval), (2816, Some(2816)));
+}

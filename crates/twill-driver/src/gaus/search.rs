@@ -29,6 +29,8 @@ use web_time::Instant;
 const TRIES: u64 = 10_000;
 /// Graphs of up to this many operations are searched by exact windows, too, and with how much effort.
 const SMALL: (usize, u64) = (1000, 1_000_000);
+/// Part of the effort that storage of a loop is worth where nobody said how much time there is.
+const LAST: u64 = 20;
 /// Effort of the exact engine for a loop: some seconds.
 const LOOP_WORK: u64 = 20_000_000;
 
@@ -168,6 +170,7 @@ impl<'a> Search<'a> {
     fn run(mut self) -> Result<SearchResult, SearchError> {
         if self.arguments.smallest_ii {
             self.interval()?;
+            self.stored()?;
         } else {
             self.gradient()?;
             self.windows()?;
@@ -317,18 +320,54 @@ impl<'a> Search<'a> {
         if self.bound.is_some_and(|bound| measure.objective(self.problem.objective) <= bound) {
             return Ok(());
         }
-        let options = neighbourhood::Options { seed: self.arguments.seed, conflicts, ..Default::default() };
-        let (begun, control) = (self.limits.begun, self.limits.control(1.0));
-        let (trace, observer) = (&mut self.result.trace, &mut *self.observer);
-        let what = kind(self.problem.objective);
-        let mut tell = |progress: neighbourhood::Progress| {
-            trace.push((begun.elapsed().as_secs_f64(), progress.objective, "windows".to_owned()));
-            observer.say(&format!("{what}: {} (window {})", progress.objective, progress.windows));
-        };
-        let improved = neighbourhood::improve(self.problem, start, &options, control, &mut tell)?;
+        let improved = self.improved(self.problem, start, conflicts)?;
         self.result.least = Some(improved.least);
         self.result.schedule = Some(improved.schedule);
         Ok(())
+    }
+
+    /// Exact windows of a loop's schedule: less storage, at the interval and the latency that it has.
+    fn stored(&mut self) -> Result<(), SearchError> {
+        let conflicts = if self.limits.is_over() { 0 } else { self.conflicts() };
+        // What comes last is not what most time is for.
+        let is_own = self.arguments.windows.is_some() || self.limits.seconds.is_some();
+        let conflicts = if is_own { conflicts } else { conflicts / LAST };
+        let Some(start) = self.result.schedule.clone().filter(|_| conflicts > 0) else { return Ok(()) };
+        let graph = &self.problem.graph;
+        let precedence = Precedence::new(graph, start.interval);
+        let measure = Measure::with(graph, &precedence, start.interval, &start.steps);
+        if measure.storage == 0 {
+            return Ok(());
+        }
+        let problem = DataflowProblem {
+            interval: start.interval,
+            latency_bound: Some(measure.latency),
+            objective: DataflowObjective::Storage,
+            ..self.problem.clone()
+        };
+        let improved = self.improved(&problem, start, conflicts)?;
+        self.result.schedule = Some(improved.schedule);
+        Ok(())
+    }
+
+    /// What exact windows make of a schedule.
+    fn improved(
+        &mut self,
+        problem: &DataflowProblem,
+        start: StartSteps,
+        conflicts: u64,
+    ) -> Result<neighbourhood::Improved, SearchError> {
+        let options = neighbourhood::Options { seed: self.arguments.seed, conflicts, ..Default::default() };
+        let (begun, control) = (self.limits.begun, self.limits.control(1.0));
+        let (trace, observer) = (&mut self.result.trace, &mut *self.observer);
+        let (what, is_own) = (kind(problem.objective), problem.objective == self.problem.objective);
+        let mut tell = |progress: neighbourhood::Progress| {
+            if is_own {
+                trace.push((begun.elapsed().as_secs_f64(), progress.objective, "windows".to_owned()));
+            }
+            observer.say(&format!("{what}: {} (window {})", progress.objective, progress.windows));
+        };
+        Ok(neighbourhood::improve(problem, start, &options, control, &mut tell)?)
     }
 
     /// The least interval, by GauS; where that is not proved, by the exact engine, and again by GauS at its interval.
