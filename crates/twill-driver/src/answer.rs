@@ -25,6 +25,7 @@ fn was_stopped<S>(outcome: &Outcome<S>) -> bool {
 /// A session for such a schedule after the time of a search, in the memory that it may use.
 fn grace<'a>(search: &SearchOptions, observer: &'a mut Silent) -> Session<'a> {
     let budget = Budget {
+        clock: search.budget.clock,
         work: Some(GRACE_WORK),
         time: search.budget.time.map(|time| (time / GRACE_SHARE).max(LEAST_GRACE)),
         memory: search.budget.memory,

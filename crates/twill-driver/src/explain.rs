@@ -46,7 +46,7 @@ pub(crate) fn explained(
     explain: &ExplainOptions,
     session: &mut Session<'_>,
 ) -> Result<Explanation, Error> {
-    let begun = Instant::now();
+    let begun = explain.budget.clock.now();
     let mut explanation = twill_exact::explain(&one.problem, report, explain, &mut |p| session.observer.progress(&p));
     replay(&request.input.name, &one.problem, &mut explanation)?;
     if explain.what_ifs {
@@ -55,10 +55,10 @@ pub(crate) fn explained(
     Ok(explanation)
 }
 
-/// What is left of the time since `begun`.
+/// What is left of the time since `begun`, by the clock of its budget.
 pub(crate) fn left(options: &ExplainOptions, begun: Instant) -> ExplainOptions {
     let mut options = options.clone();
-    options.budget.time = options.budget.time.map(|time| time.saturating_sub(begun.elapsed()));
+    options.budget.time = options.budget.time.map(|time| time.saturating_sub(options.budget.clock.since(begun)));
     options
 }
 

@@ -51,11 +51,11 @@ pub fn top(
     session: &mut Session<'_>,
     reading: f64,
 ) -> Result<Top, Error> {
-    let started = Instant::now();
+    let begun = session.search.budget.clock.now();
     let best = solve(input, one, session, reading)?;
     let Session { search, observer, .. } = session;
     let budget = Budget {
-        time: search.budget.time.map(|limit| limit.saturating_sub(started.elapsed())),
+        time: search.budget.time.map(|limit| limit.saturating_sub(search.budget.clock.since(begun))),
         ..search.budget.clone()
     };
     let TopOptions { most, within } = options;

@@ -20,6 +20,11 @@ impl Clock {
     pub fn now(self) -> Instant {
         self.0()
     }
+
+    /// What has passed since a moment of this clock.
+    pub fn since(self, begun: Instant) -> Duration {
+        self.now().saturating_duration_since(begun)
+    }
 }
 
 impl Default for Clock {

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, TimeoutError
@@ -39,7 +40,7 @@ _WATCHED = re.compile(r"\btt\.atomic_|isVolatile = true|volatile = true|\btt\.el
 BEGIN_SECONDS = 10.0
 """How long a second launch waits at most until it is known what the cache has: it takes some tenths of a second."""
 WAIT_SECONDS = 300.0
-"""How long a launch waits for its kernel where it waits at all. A search ends after a minute of a processor."""
+"""How long a launch waits for its kernels where it waits at all. A search ends after a minute of a processor."""
 
 
 class Status(Enum):
@@ -244,9 +245,10 @@ class Specialised(Contested):
             under_way = [self._begin(side) for side in self._options]
             if self.activity.settings.configurations:
                 under_way.append(self._configure(passed))
+            end = time.monotonic() + WAIT_SECONDS
             for future, then in filter(None, under_way):
                 if self.activity.settings.mode is not Mode.BACKGROUND:
-                    self._wait(future)
+                    self._wait(future, end - time.monotonic())
                 future.add_done_callback(then)
         except Exception as error:
             self.kernels, self.reason = {}, f"{type(error).__name__}: {error}"
@@ -337,10 +339,10 @@ class Specialised(Contested):
             return "none may be made"
         return None if self.activity.workers.alive else "forked processes make none"
 
-    def _wait(self, future: Future[_Answer]) -> None:
+    def _wait(self, future: Future[_Answer], seconds: float) -> None:
         """Waits for a kernel, but not for ever: what has it made may hang."""
         try:
-            future.exception(WAIT_SECONDS)
+            future.exception(max(seconds, 0.0))
         except TimeoutError:
             from .activity import say
 
@@ -394,7 +396,11 @@ class Specialised(Contested):
         self._awaited.add(side)
         self.assembled_again.add(side)
         self._leave_out(side)
-        under_way = self._make(side)
+        try:
+            under_way = self._make(side)
+        except BaseException:
+            self._assembled(side)
+            raise
         if under_way is None:
             self._assembled(side)
             return

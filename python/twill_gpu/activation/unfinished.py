@@ -108,11 +108,14 @@ class Unfinished:
 
     def _finish_all(self) -> None:
         try:
-            for side in list(self._kernels):
-                self.finish(side)
-            self._all_done()
+            # One more may come meanwhile.
+            while self._kernels and not self._activity.has_ended:
+                for side in list(self._kernels):
+                    self.finish(side)
         finally:
             self._is_under_way = False
+            # Last: whoever looks from now on finds that nothing is under way.
+            self._all_done()
 
     def forked(self) -> None:
         """In a forked child, which has none of its parent's threads."""

@@ -330,8 +330,7 @@ impl<'a> Search<'a> {
     fn stored(&mut self) -> Result<(), SearchError> {
         let conflicts = if self.limits.is_over() { 0 } else { self.conflicts() };
         // What comes last is not what most time is for.
-        let is_own = self.arguments.windows.is_some() || self.limits.seconds.is_some();
-        let conflicts = if is_own { conflicts } else { conflicts / LAST };
+        let conflicts = if self.limits.seconds.is_some() { conflicts } else { conflicts / LAST };
         let Some(start) = self.result.schedule.clone().filter(|_| conflicts > 0) else { return Ok(()) };
         let graph = &self.problem.graph;
         let precedence = Precedence::new(graph, start.interval);

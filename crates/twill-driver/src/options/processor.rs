@@ -10,17 +10,22 @@ const GOOD: u64 = 5;
 /// Milliseconds of a tick, in which Linux counts: `_SC_CLK_TCK` is 100 on all its processors.
 const TICK: u64 = 10;
 
-/// The moment by this clock, which begins with the first look at it. Where the system does not say, it is that of the wall.
+/// The moment by this clock, which begins with the first look at it. Where the system does not say, it is wall-clock time.
 pub(super) fn now() -> Instant {
     static FIRST: OnceLock<(Instant, Option<u64>)> = OnceLock::new();
+    static PROCESS: OnceLock<u32> = OnceLock::new();
     static NEXT: AtomicU64 = AtomicU64::new(0);
     static PASSED: AtomicU64 = AtomicU64::new(0);
     let (first, before) = *FIRST.get_or_init(|| (Instant::now(), milliseconds()));
-    let Some(before) = before else { return Instant::now() };
+    let (Some(before), true) = (before, std::process::id() == *PROCESS.get_or_init(std::process::id)) else {
+        // A forked process counts from 0 anew.
+        return Instant::now();
+    };
     let wall = u64::try_from(first.elapsed().as_millis()).unwrap_or(u64::MAX);
     if wall >= NEXT.load(Ordering::Relaxed) {
         NEXT.store(wall.saturating_add(GOOD), Ordering::Relaxed);
-        let passed = milliseconds().unwrap_or(before).saturating_sub(before);
+        // Where it cannot be read any more, the limit ends all the same.
+        let passed = milliseconds().map_or(wall, |now| now.saturating_sub(before));
         // Another thread may have read it later.
         PASSED.fetch_max(passed, Ordering::Relaxed);
     }
@@ -29,8 +34,9 @@ pub(super) fn now() -> Instant {
 
 /// Of a processor, since this process began; `None` without Linux's /proc.
 fn milliseconds() -> Option<u64> {
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // After the name in brackets, which may hold any: utime, stime, cutime and cstime are the 12th to 15th (proc_pid_stat(5)).
+    let stat = std::fs::read("/proc/self/stat").ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    // After the name in brackets, which may hold anything: utime, stime, cutime and cstime are the 12th to 15th (proc_pid_stat(5)).
     let (_, fields) = stat.rsplit_once(')')?;
     let ticks = fields.split_whitespace().skip(11).take(4).map(|field| field.parse::<u64>().ok());
     Some(ticks.sum::<Option<u64>>()? * TICK)

@@ -31,12 +31,11 @@ pub struct SearchLimits {
     pub max_interval: Option<i64>,
     /// Stop after SECONDS with the best known.
     ///
-    /// none sets no limit. The default is 20, or 45 for twill compile, which searches many times.
+    /// none sets no limit. The default is 20, or 40 for twill compile, which searches many times.
     #[serde(with = "numbers::time")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "SECONDS", value_parser = numbers::seconds_or_none, allow_negative_numbers = true))]
     pub time_limit: Option<f64>,
-    /// Have --time-limit count the time of processors, of Twill and of compilers that it has run: what else a machine does changes
-    /// nothing.
+    /// Have --time-limit count CPU time, of Twill and of compilers that it has run: what else a machine does changes nothing.
     #[serde(deserialize_with = "numbers::deserialize_switch")]
     #[cfg_attr(feature = "clap", arg(long))]
     pub processor_time: bool,

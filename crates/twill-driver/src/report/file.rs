@@ -24,7 +24,8 @@ pub fn page_of_file(
     explain: Option<&ExplainOptions>,
     observer: &mut dyn Observer,
 ) -> Result<Page, Error> {
-    let mut describe = Describe { path, explain, observer, begun: Instant::now() };
+    let begun = explain.map_or_else(Instant::now, |options| options.budget.clock.now());
+    let mut describe = Describe { path, explain, observer, begun };
     match replayed(path, text)? {
         Replayed::Dataflow(problem, found, summary) => Ok(Page::of_dataflow(&problem, &found, *summary)),
         Replayed::Together(kernel, report, files) => {

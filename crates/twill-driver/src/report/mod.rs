@@ -97,7 +97,7 @@ fn described(
     explain: Option<&ExplainOptions>,
     session: &mut Session<'_>,
 ) -> Result<Vec<LoopReport>, Error> {
-    let begun = Instant::now();
+    let begun = explain.map_or_else(Instant::now, |options| options.budget.clock.now());
     let mut loops = Vec::new();
     for (index, (one, report)) in problems.iter().zip(reports).enumerate() {
         let explanation = match explain {

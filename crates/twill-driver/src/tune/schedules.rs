@@ -115,7 +115,7 @@ pub(super) fn with_padded_latencies(
     problems: &Loops<LoopProblem>,
     found: &KernelSchedules,
     session: &mut Session<'_>,
-    started: Instant,
+    begun: Instant,
 ) -> Result<Vec<(Loops<LoopProblem>, KernelSchedules)>, Error> {
     let mut all = Vec::new();
     let Some(mut least) = found.between(problems).filter(|between| *between > 0) else { return Ok(all) };
@@ -133,7 +133,7 @@ pub(super) fn with_padded_latencies(
         request.limits.warp_assignment = Some(assignment);
         let requested = crate::problems_of_source(&request, source)?;
         for by in THRESHOLDS.later.into_iter().chain((!is_only).then_some(THRESHOLDS.latest)) {
-            let left = limit.map(|limit| limit.saturating_sub(started.elapsed()));
+            let left = limit.map(|limit| limit.saturating_sub(session.search.budget.clock.since(begun)));
             if (is_only && least == 0) || session.is_stopped() || left.is_some_and(|left| left.is_zero()) {
                 return Ok(all);
             }
@@ -165,7 +165,7 @@ pub(super) fn in_batches(
     problems: &Loops<LoopProblem>,
     found: &KernelSchedules,
     session: &mut Session<'_>,
-    started: Instant,
+    begun: Instant,
 ) -> Result<Vec<(Loops<LoopProblem>, KernelSchedules)>, Error> {
     let mut all = Vec::new();
     let ([one], &[Some(interval)]) = (problems.loops.as_slice(), found.intervals().as_slice()) else { return Ok(all) };
@@ -179,7 +179,7 @@ pub(super) fn in_batches(
         if least.is_some_and(|least| exposed > least) {
             break;
         }
-        let left = limit.map(|limit| limit.saturating_sub(started.elapsed()));
+        let left = limit.map(|limit| limit.saturating_sub(session.search.budget.clock.since(begun)));
         if session.is_stopped() || left.is_some_and(|left| left.is_zero()) {
             break;
         }

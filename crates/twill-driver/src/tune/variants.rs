@@ -154,7 +154,7 @@ fn within(
     session: &mut Session<'_>,
     plan: &Plan,
 ) -> Result<Attempt, Error> {
-    let started = Instant::now();
+    let (started, begun) = (Instant::now(), session.search.budget.clock.now());
     let mut first = problems_of_source(request, source)?;
     if let Plan::Room(bytes) = plan {
         less_room(&request.input.name, &mut first, *bytes)?;
@@ -164,12 +164,12 @@ fn within(
     if let (None, Plan::Requested(assignments), true) =
         (naive, plan, requested.mma_batches && !rules::in_tensor_memory(source))
         && !assignments.is_empty()
-        && let Some(best) = fastest_in_batches(request, requested, source, &first, &found, session, started)?
+        && let Some(best) = fastest_in_batches(request, requested, source, &first, &found, session, begun)?
     {
         return Ok(Attempt::Made(Box::new(best)));
     }
     if let (None, Plan::Requested(assignments)) = (naive, plan) {
-        let mut together = with_padded_latencies(request, source, assignments, &first, &found, session, started)?;
+        let mut together = with_padded_latencies(request, source, assignments, &first, &found, session, begun)?;
         if first.loops.len() > 1 && !together.is_empty() {
             together.push((first.clone(), found.clone()));
             let mut all = by_simulation(request, requested, source, together, session).into_iter();
@@ -199,10 +199,10 @@ fn fastest_in_batches(
     problems: &Loops<LoopProblem>,
     found: &KernelSchedules,
     session: &mut Session<'_>,
-    started: Instant,
+    begun: Instant,
 ) -> Result<Option<Candidate>, Error> {
     let mut best: Option<(u32, Candidate)> = None;
-    for (problems, other) in in_batches(request, problems, found, session, started)? {
+    for (problems, other) in in_batches(request, problems, found, session, begun)? {
         let candidate = match lower(request, requested, source, &problems, other) {
             Ok(Attempt::Made(candidate)) => candidate,
             Ok(Attempt::Nothing(_)) => continue,

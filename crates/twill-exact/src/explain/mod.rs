@@ -61,7 +61,7 @@ pub fn explain<S: AsRef<Schedule>>(
 ) -> Explanation {
     let all = options.question_work.saturating_mul(QUESTIONS);
     let budget = Budget { work: Some(options.budget.work.map_or(all, |w| w.min(all))), ..options.budget.clone() };
-    let started = Instant::now();
+    let started = options.budget.clock.now();
     let asker = Asker { meter: Meter::start(&budget), work: options.question_work };
     let excluded = excluded(problem, report, options, &asker.meter);
     let smaller_too = bounds::is_monotone(problem);

@@ -63,7 +63,7 @@ pub(super) fn all<S: AsRef<Schedule>>(
         let known = without_search(problem, &changed, &baseline);
         what_ifs.push(known.unwrap_or_else(|| {
             let keeps_schedules = changed.loosened.is_some();
-            let left = options.budget.time.map(|time| time.saturating_sub(started.elapsed()));
+            let left = options.budget.time.map(|time| time.saturating_sub(options.budget.clock.since(started)));
             let budget = Budget { time: left, ..options.budget.clone() };
             let options = ExplainOptions { budget, ..options.clone() };
             solve(&changed.problem, changed.change, &baseline, keeps_schedules, &options)

@@ -26,6 +26,9 @@ pub(crate) enum Preference {
 /// The part of a resource that is used from which on it is to be without gaps.
 const NEARLY_ALL: f64 = 0.75;
 
+/// The most users of such a resource: each placement looks at all of them.
+const MOST_USERS: usize = 2000;
+
 impl Preference {
     fn is_nearest(self) -> bool {
         self == Preference::Nearest
@@ -113,7 +116,7 @@ fn crowded(model: &Model<'_>, caps: &[Option<i64>], preference: Preference) -> V
     }
     for ((users, held), cap) in users.iter_mut().zip(held).zip(caps) {
         let room = cap.map_or(f64::INFINITY, |cap| cap as f64 * model.slots as f64);
-        if (held as f64) < NEARLY_ALL * room {
+        if (held as f64) < NEARLY_ALL * room || users.len() > MOST_USERS {
             users.clear();
         }
     }
@@ -149,6 +152,10 @@ impl Placer<'_, '_> {
     fn snug(&mut self, v: usize, low: i64, high: i64) -> Option<i64> {
         let model = self.model;
         let mut steps: Vec<i64> = Vec::new();
+        let users: usize = model.uses[v].iter().map(|own| self.crowded[own.resource].len()).sum();
+        if self.paced.is_over_after(users as u64) {
+            return None;
+        }
         for own in &model.uses[v] {
             for &w in &self.crowded[own.resource] {
                 let Some(start) = self.starts[w as usize].filter(|_| w as usize != v) else { continue };
@@ -181,23 +188,18 @@ impl Placer<'_, '_> {
         if let Some(step) = self.snug(v, low, high) {
             return Some(step);
         }
-        // Slots repeat after one interval.
-        let mut tries = self.model.interval.unwrap_or(i64::MAX).min(high - low + 1);
+        // Slots repeat after one interval; all between the two is taken.
+        let most = self.model.interval.unwrap_or(i64::MAX);
         let (mut up, mut down) = (from, from - 1);
-        while tries > 0 {
+        while (up <= high || down >= low) && up - down - 1 < most {
             // Nearest first, the later of two as near: producers come first in the order.
             let rise = up <= high && (down < low || up - from <= from - down);
             let step = if rise { up } else { down };
             let Some((later, earlier)) = self.in_the_way(v, step) else { return Some(step) };
             if rise {
                 up += later;
-                tries -= later;
             } else {
                 down -= earlier;
-                tries -= earlier;
-            }
-            if up > high && down < low {
-                return None;
             }
             // The budget ends by it, soon.
             if self.paced.is_over_after(16) {
@@ -276,5 +278,72 @@ impl Placer<'_, '_> {
             self.remove(victim? as usize);
         }
         Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::Control;
+    use crate::testing::operation;
+    use crate::{Mobility, Precedence};
+    use twill_graph::UnitId;
+    use twill_graph::{Dataflow, DataflowObjective, DataflowOperation, DataflowProblem, DataflowResource, ResourceUse};
+
+    /// Operations without dependences, of one or two parts on two resources, some of which are longer than the interval.
+    fn problem(random: &mut SplitMix64, interval: Option<u64>) -> DataflowProblem {
+        let mut part = || {
+            let resource = UnitId::new(random.index(2));
+            let (offset, steps) = (random.index(3) as u32, 1 + random.index(9) as u32);
+            ResourceUse { resource, offset, steps, amount: 1 + random.index(2) as u64 }
+        };
+        let operations = (0..12).map(|v| {
+            let uses = if v % 3 == 0 { vec![part(), part()] } else { vec![part()] };
+            DataflowOperation { uses, ..operation(v) }
+        });
+        let operations: Vec<_> = operations.collect();
+        let resources = [2, 4].map(|limit| DataflowResource { name: format!("r{limit}"), limit: Some(limit) });
+        let graph = Dataflow::new("parts", operations, Vec::new(), resources.to_vec()).unwrap();
+        DataflowProblem { graph, latency_bound: Some(40), interval, objective: DataflowObjective::Latency }
+    }
+
+    #[test]
+    fn the_nearest_free_step_is_found() {
+        let mut random = SplitMix64::new(3);
+        for round in 0..400 {
+            let interval = [None, Some(7), Some(16)][round % 3];
+            let problem = problem(&mut random, interval);
+            let precedence = Precedence::new(&problem.graph, interval);
+            assert!(Mobility::within(&problem.graph, &precedence, Some(40), interval).is_ok());
+            let model = Model::new(&problem, &precedence, 40).unwrap();
+            let clock = Clock::start(Control::default());
+            let mut placer = Placer {
+                paced: Paced::new(&clock),
+                model: &model,
+                caps: &model.limits,
+                table: Table::new(&model),
+                occupants: model.limits.iter().map(|_| vec![Vec::new(); model.slots]).collect(),
+                starts: vec![None; model.len()],
+                last: vec![None; model.len()],
+                rank: &[],
+                waiting: BinaryHeap::new(),
+                crowded: vec![Vec::new(); model.limits.len()],
+                random: SplitMix64::new(1),
+            };
+            for v in 0..model.len() {
+                let (low, high) = (model.earliest[v], model.latest[v]);
+                for preference in [Preference::Earliest, Preference::Nearest] {
+                    let wish = random.index(45) as i64;
+                    let from = if preference.is_nearest() { wish.clamp(low, high) } else { low };
+                    let free: Vec<i64> = (low..=high).filter(|&step| placer.in_the_way(v, step).is_none()).collect();
+                    let nearest = free.iter().map(|step| (step - from).abs()).min();
+                    let found = placer.free(v, wish, preference).map(|step| (step - from).abs());
+                    assert_eq!(found, nearest, "round {round}, operation {v}, {preference:?}, {interval:?}: {free:?}");
+                }
+                if let Some(step) = placer.free(v, random.index(45) as i64, Preference::Nearest) {
+                    placer.place(v, step);
+                }
+            }
+        }
     }
 }

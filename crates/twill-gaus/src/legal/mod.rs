@@ -57,7 +57,7 @@ mod tests {
         let precedence = Precedence::new(&problem.graph, problem.interval);
         let model = Model::new(&problem, &precedence, latency).unwrap();
         let clock = Clock::start(Control::default());
-        for preference in [Preference::Earliest, Preference::Nearest] {
+        for preference in [Preference::Earliest, Preference::Nearest, Preference::Snug] {
             let rank = rank(&model, |v| model.latest[v] as f64);
             let how = Ejection { preference, budget: 50, seed: 1 };
             let middle: Vec<i64> = (0..model.len()).map(|v| (model.earliest[v] + model.latest[v]) / 2).collect();

@@ -54,10 +54,13 @@ impl Table {
     pub fn clear(&self, model: &Model<'_>, v: usize, step: i64, caps: &[Option<i64>]) -> Option<(i64, i64)> {
         model.uses[v].iter().find_map(|&used| {
             let (usage, cap) = (&self.usage[used.resource], caps[used.resource]?);
+            // Where it covers a slot more than once, it covers others as often a step later.
+            let parts = model.uses[v].iter().filter(|other| other.resource == used.resource).count();
+            let once = parts == 1 && used.steps <= model.slots as i64;
             let mut above = Self::slots(model, used, step).zip(0..).filter(|&(slot, _)| usage[slot] > cap);
             let (_, first) = above.next()?;
             let last = above.last().map_or(first, |(_, last)| last);
-            Some((last + 1, used.steps - first))
+            Some(if once { (last + 1, used.steps - first) } else { (1, 1) })
         })
     }
 
