@@ -6,7 +6,6 @@ use std::convert::Infallible;
 use twill_check::Verified;
 use twill_exact::{AlternativeOptions, Budget, Difference, End};
 use twill_graph::{Cycles, Problem, Report, Schedule};
-use web_time::Instant;
 
 /// How many different schedules are wanted.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -16,7 +16,6 @@ use twill_graph::{
     Cycles, ExplainedRejection, Explanation, Families, LowerBoundKind, Outcome, Problem, Rejection, RejectionReason,
     Report, Schedule,
 };
-use web_time::Instant;
 
 pub use what_if::what_if;
 
