@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from .machine import Machine
 
 TIME_LIMIT = 60
-"""Seconds after which a search ends with the best schedule known, unless options say otherwise. Background processes count those
-of a processor."""
+"""Seconds after which a search ends with the best schedule known, unless options say otherwise. Background processes count CPU
+time."""
 
 _numbers = itertools.count()
 

@@ -40,7 +40,7 @@ _WATCHED = re.compile(r"\btt\.atomic_|isVolatile = true|volatile = true|\btt\.el
 BEGIN_SECONDS = 10.0
 """How long a second launch waits at most until it is known what the cache has: it takes some tenths of a second."""
 WAIT_SECONDS = 300.0
-"""How long a launch waits for its kernels where it waits at all. A search ends after a minute of a processor."""
+"""How long a launch waits for its kernels where it waits at all. A search ends after a minute of CPU time."""
 
 
 class Status(Enum):
@@ -361,9 +361,9 @@ class Specialised(Contested):
     def _take(self, side: Side, folder: Path, later: bool = False) -> None:
         """Takes a kernel from its folder. later: its machine code is made when it may be launched."""
         with self.activity.loading:
-            if self.activity.has_ended:
-                return
             try:
+                if self.activity.has_ended:
+                    return
                 kernel = ScheduledKernel(folder, self._ttir, self.machine)
                 kernel.check_parameters(list(self.function.arg_names))
                 if later:

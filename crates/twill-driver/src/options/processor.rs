@@ -1,4 +1,4 @@
-//! A clock that goes on while this process, or one that it has waited for, has a processor.
+//! A clock of CPU time: that of this process, and of those that it has waited for.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,15 +12,12 @@ const TICK: u64 = 10;
 
 /// The moment by this clock, which begins with the first look at it. Where the system does not say, it is wall-clock time.
 pub(super) fn now() -> Instant {
-    static FIRST: OnceLock<(Instant, Option<u64>)> = OnceLock::new();
-    static PROCESS: OnceLock<u32> = OnceLock::new();
+    static FIRST: OnceLock<(Instant, u32, Option<u64>)> = OnceLock::new();
     static NEXT: AtomicU64 = AtomicU64::new(0);
     static PASSED: AtomicU64 = AtomicU64::new(0);
-    let (first, before) = *FIRST.get_or_init(|| (Instant::now(), milliseconds()));
-    let (Some(before), true) = (before, std::process::id() == *PROCESS.get_or_init(std::process::id)) else {
-        // A forked process counts from 0 anew.
-        return Instant::now();
-    };
+    let (first, process, before) = *FIRST.get_or_init(|| (Instant::now(), std::process::id(), milliseconds()));
+    // A forked process counts from 0 anew.
+    let Some(before) = before.filter(|_| process == std::process::id()) else { return Instant::now() };
     let wall = u64::try_from(first.elapsed().as_millis()).unwrap_or(u64::MAX);
     if wall >= NEXT.load(Ordering::Relaxed) {
         NEXT.store(wall.saturating_add(GOOD), Ordering::Relaxed);
@@ -32,7 +29,7 @@ pub(super) fn now() -> Instant {
     first + Duration::from_millis(PASSED.load(Ordering::Relaxed))
 }
 
-/// Of a processor, since this process began; `None` without Linux's /proc.
+/// CPU time since this process began, in milliseconds; `None` without Linux's /proc.
 fn milliseconds() -> Option<u64> {
     let stat = std::fs::read("/proc/self/stat").ok()?;
     let stat = String::from_utf8_lossy(&stat);

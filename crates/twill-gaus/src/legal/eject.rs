@@ -284,9 +284,9 @@ impl Placer<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Precedence;
     use crate::control::Control;
     use crate::testing::operation;
-    use crate::{Mobility, Precedence};
     use twill_graph::UnitId;
     use twill_graph::{Dataflow, DataflowObjective, DataflowOperation, DataflowProblem, DataflowResource, ResourceUse};
 
@@ -314,7 +314,6 @@ mod tests {
             let interval = [None, Some(7), Some(16)][round % 3];
             let problem = problem(&mut random, interval);
             let precedence = Precedence::new(&problem.graph, interval);
-            assert!(Mobility::within(&problem.graph, &precedence, Some(40), interval).is_ok());
             let model = Model::new(&problem, &precedence, 40).unwrap();
             let clock = Clock::start(Control::default());
             let mut placer = Placer {
