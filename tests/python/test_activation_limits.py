@@ -81,6 +81,23 @@ class TestGrowth:
         grids = [key[0] for key in found.contests]
         assert len(grids) <= 8 and set(grids) >= {31, 32, 33} and 4 not in grids
 
+    def test_an_outcome_outlives_its_contest_and_its_file(self, gpu, tensor):
+        activation.install("wait")
+        kernel = new()
+        launch(kernel, tensor, TRIALS + 2)
+        (found,) = activation._activity.found
+        ((key, contest),) = found.contests.items()
+        assert contest.winner is not None
+        Records().clear()
+        found.make_room()
+        found.launcher.forget()
+        launch(kernel, tensor, 1)
+        # Another specialisation of the same kernel, as after Triton's own cache was emptied.
+        launch(new(), tensor, 2)
+        same, other = activation._activity.found
+        assert [one.contests[key].winner for one in (same, other)] == [contest.winner] * 2
+        assert found.contests[key].milliseconds == contest.milliseconds and not list(Records().folder.iterdir())
+
     def test_records_of_a_folder(self, tmp_path, monkeypatch):
         monkeypatch.setattr(records, "LIMIT", 8)
         monkeypatch.setattr(records, "EVERY", 2)

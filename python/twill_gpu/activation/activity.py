@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__, _twill, contest
 from ..ending import at_end
+from .kept import Outcomes
 from .records import Records, distrusted
 from .settings import Log, Mode, Settings
 from .workers import Workers
@@ -53,6 +54,7 @@ class Activity:
         self.settings, self.triton, self.launch_stock = settings, triton, launch_stock
         self.version, self.pid = __version__, os.getpid()
         self.records = Records()
+        self.outcomes = Outcomes(self.records)
         self.workers = Workers(settings.jobs, self.folder)
         self.found: list[Specialised] = []
         self.unlisted = 0

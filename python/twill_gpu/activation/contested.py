@@ -22,7 +22,7 @@ SHARE = 0.01
 REMEMBERED = 256
 """Contests that are kept for a specialisation."""
 CONTESTS = 16384
-"""Contests that are kept for all of them. What is forgotten is read again from disk."""
+"""Contests that are kept for all of them. What is forgotten is read again, from `Outcomes`."""
 OPEN = 16
 """Contests of a specialisation that stay when room is made, as what they have found out so far is nowhere else."""
 
@@ -104,7 +104,7 @@ class Contested(ABC):
     def _on_record(self, gpu: Gpu, key: str) -> Contest | None:
         """A contest whose winner is on record, or that nobody may settle; None where it is to be found out."""
         sides = (STOCK, *self.challengers)
-        kept = self.activity.records.read(key)
+        kept = self.activity.outcomes.read(key)
         if kept is not None:
             try:
                 times = {Side(side): float(milliseconds) for side, milliseconds in kept["times"].items()}
@@ -127,7 +127,7 @@ class Contested(ABC):
     def _keep(self, key: str, settled: Contest) -> None:
         assert settled.winner is not None, "it is settled"
         record = {"winner": settled.winner, "times": settled.milliseconds, "sides": settled.sides}
-        self.activity.records.write(key, record)
+        self.activity.outcomes.write(key, record)
         self._end_trial()
         self.tell()
 

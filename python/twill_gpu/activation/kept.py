@@ -1,10 +1,42 @@
-"""Contests whose outcome is kept."""
+"""Contests whose outcome is kept, and outcomes that this process knows."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..contest import Contest, Gpu, Side
+from .records import LIMIT, Records
+
+
+class Outcomes:
+    """Records of contests. What this process has read or written is not looked for on disk again, and survives it there."""
+
+    def __init__(self, records: Records):
+        self._records = records
+        self._known: dict[str, str] = {}
+        """Their text, some hundred bytes each: as many as a folder has."""
+
+    def read(self, key: str) -> Any:
+        """A record, if there is one."""
+        text = self._known.get(key)
+        if text is not None:
+            return json.loads(text)
+        record = self._records.read(key)
+        if record is not None:
+            self._know(key, record)
+        return record
+
+    def write(self, key: str, record: dict[str, Any]) -> None:
+        """Keeps a record."""
+        self._know(key, record)
+        self._records.write(key, record)
+
+    def _know(self, key: str, record: dict[str, Any]) -> None:
+        if len(self._known) >= LIMIT:
+            self._known.clear()
+        self._known[key] = json.dumps(record)
 
 
 class Kept(Contest):
