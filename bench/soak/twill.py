@@ -22,7 +22,7 @@ class Twill:
         self.misses = 0
         """Launches whose contest was not there: it was read from a record, or begun."""
         self.trials = 0
-        """Launches that were timed, so that they may have waited for a spin."""
+        """Events of launches that were timed, so that they may have waited for a spin."""
         self._contested = contested
         self._functions: dict[int, Any] = {}
         self._note_functions(hooks, launches.SettledLauncher)
@@ -56,11 +56,11 @@ class Twill:
         if gpu is None:
             return
 
-        def wait() -> object:
+        def event() -> Any:
             self.trials += 1
-            return gpu.wait_if_idle()
+            return gpu.event()
 
-        self.activity._gpu = gpu._replace(wait_if_idle=wait)
+        self.activity._gpu = gpu._replace(event=event)
 
     def pause(self, paused: bool) -> None:
         """Leaves all launches to stock Triton, or no longer."""

@@ -34,6 +34,14 @@ FEW = 3
 SPIN = 200_000
 """Cycles that an idle stream waits before a timed launch, some 0.1 ms: otherwise its time would be that of the CPU's launch."""
 SPIN_MILLISECONDS = 0.12
+EVENTS_MILLISECONDS = 0.02
+"""What the events of a timed launch cost."""
+PATIENCE = 8
+"""Looks at an idle stream, less twice those at one at work, after which trials wait for work no longer."""
+GAPS = 8
+"""Launches that the stream's work ended before, after which a spin is before each; and so many more, after which they count."""
+REST = 8
+"""Launches at most between two such looks, and two at what was timed. Their number is random: the stream may be idle at each so many."""
 
 Side = NewType("Side", str)
 """Whose kernel is launched."""
@@ -57,8 +65,10 @@ class Gpu(NamedTuple):
     event: Callable[[], Event]
     is_capturing: Callable[[], bool]
     """Whether launches go into a CUDA graph."""
-    wait_if_idle: Callable[[], object]
-    """Has a stream without work wait for about as long as the CPU takes to launch a kernel."""
+    is_idle: Callable[[], bool]
+    """Whether the stream in use has no work."""
+    spin: Callable[[], object] | None
+    """Has the stream in use wait for about as long as the CPU takes to launch a kernel; None where nothing does that."""
 
 
 class Contest:
@@ -78,8 +88,15 @@ class Contest:
         self._random, self._round = random.Random(0), 0
         self._lock = threading.Lock()
         self._launched = 0
+        self._spins = 0
+        self._gaps = 0
+        """Launches whose time is not known, as the GPU waited for the CPU in it."""
+        self._idle = 0
+        """Looks at an idle stream, less twice those at one at work."""
         self._rests_until = 0
         """So many launches must have been made before the next trial: until then it is not looked at."""
+        self._looks_at = 0
+        """So many before the next look at the stream, or at what was timed on it."""
         self._trials = dict.fromkeys(sides, 0)
         """Launches of each side that count as trials."""
         self._pending: list[tuple[Side, Event, Event]] = []
@@ -110,9 +127,10 @@ class Contest:
 
         Most launches before a contest is settled are of this kind.
         """
-        if self.winner is not None or self._pending:
+        if self.winner is not None:
             return 0
-        rest = max(0, self._rests_until - self._launched)
+        until = self._looks_at if self._pending else max(self._looks_at, self._rests_until)
+        rest = max(0, until - self._launched)
         self._launched += rest
         return rest
 
@@ -121,13 +139,15 @@ class Contest:
         if self.winner is not None:
             return self.winner
         # Another thread may be at it; and what a stream says of itself may be refused while another one is captured.
-        if self.gpu.is_capturing() or not self._lock.acquire(blocking=False):
+        if self._launched < self._looks_at or self.gpu.is_capturing() or not self._lock.acquire(blocking=False):
             return self.incumbent
         try:
             self._collect()
             if self.winner is not None:
                 return self.winner
-            return self._next() if not self._is_over() and self._may_try() else self.incumbent
+            if self._is_over() or not self._may_try() or self._waits_for_work():
+                return self.incumbent
+            return self._next()
         except Exception:
             return self.incumbent
         finally:
@@ -145,26 +165,37 @@ class Contest:
         """Launches, and records the time unless there are enough of them."""
         self._launched += 1
         is_early = self._trials[side] > min(map(self._trials.__getitem__, self._running))
-        if self._is_over() or is_early or self.gpu.is_capturing():
+        is_resting = self._launched <= max(self._looks_at, self._rests_until)
+        if self._is_over() or is_early or is_resting or self.gpu.is_capturing():
             return launch()
         if self._trials[side] == 0:
             result = launch()
             self._trials[side] += 1
             return result
+        spin = self.gpu.spin
         try:
-            self.gpu.wait_if_idle()
+            if spin is not None and (self._gaps > GAPS or self.gpu.is_idle()):
+                self._spins += 1
+                spin()
             before, after = self.gpu.event(), self.gpu.event()
             before.record()
         except Exception:
             return launch()
         # A launch that fails is none.
         result = launch()
-        self._trials[side] += 1
         try:
             after.record()
+            is_behind = spin is None or not before.query()
         except Exception:
+            self._trials[side] += 1
             return result
-        self._pending.append((side, before, after))
+        # The GPU may have waited for the CPU in between; where it always does, that is what a launch takes.
+        if is_behind or self._gaps >= 2 * GAPS:
+            self._trials[side] += 1
+            self._pending.append((side, before, after))
+        else:
+            self._gaps += 1
+        self._rest_a_while()
         return result
 
     @property
@@ -190,7 +221,22 @@ class Contest:
         """Milliseconds that trials took more than the incumbent's launches would have."""
         usual = statistics.median(self._times[self.incumbent] or [0.0])
         slower = sum(max(0.0, time - usual) for side, times in self._times.items() if side != self.incumbent for time in times)
-        return slower + SPIN_MILLISECONDS * sum(map(len, self._times.values()))
+        return slower + SPIN_MILLISECONDS * self._spins + EVENTS_MILLISECONDS * sum(map(len, self._times.values()))
+
+    def _waits_for_work(self) -> bool:
+        """Whether a trial is left for later, as the stream is idle: on one at work it needs no spin. Who waits for trials has them now."""
+        if self._share is None or self.gpu.spin is None or self._idle >= PATIENCE:
+            return False
+        if not self.gpu.is_idle():
+            self._idle = max(0, self._idle - 2)
+            return False
+        self._idle += 1
+        self._rest_a_while()
+        return True
+
+    def _rest_a_while(self) -> None:
+        if self._share is not None:
+            self._looks_at = self._launched + self._random.randint(1, REST)
 
     def _may_try(self) -> bool:
         if self._share is None or not self._times[self.incumbent]:
@@ -261,11 +307,13 @@ def gpu() -> Gpu | None:
     if cuda is None or not hasattr(cuda, "Event") or not hasattr(cuda, "is_current_stream_capturing"):
         return None
 
-    def wait_if_idle() -> None:
-        if hasattr(cuda, "_sleep") and cuda.current_stream().query():
-            cuda._sleep(SPIN)
-
-    return Gpu(lambda: cuda.Event(enable_timing=True), cuda.is_current_stream_capturing, wait_if_idle)
+    sleep = getattr(cuda, "_sleep", None)
+    return Gpu(
+        lambda: cuda.Event(enable_timing=True),
+        cuda.is_current_stream_capturing,
+        lambda: bool(cuda.current_stream().query()),
+        None if sleep is None else lambda: sleep(SPIN),
+    )
 
 
 def begin() -> Contest | None:

@@ -97,7 +97,8 @@ class Recorder:
             self._gpu = self._gpu or contest.gpu()
             if self._gpu is None or self._gpu.is_capturing() or not self._is_timed(function):
                 return None
-            self._gpu.wait_if_idle()
+            if self._gpu.spin is not None and self._gpu.is_idle():
+                self._gpu.spin()
             before, after = self._gpu.event(), self._gpu.event()
             before.record()
         except Exception:
