@@ -13,9 +13,9 @@ use web_time::Instant;
 /// Seconds that a search may take when nothing is said.
 pub const DEFAULT_SECONDS: f64 = 20.0;
 
-/// Seconds for all searches for a kernel when nothing is said. A choice: with what is assembled after that, a kernel takes a minute
+/// Seconds for all searches for a kernel when nothing is said. A choice: with what is assembled after that, a kernel takes half a minute
 /// on two cores.
-const COMPILE_SECONDS: f64 = 40.0;
+const COMPILE_SECONDS: f64 = 25.0;
 
 /// Bytes of a megabyte, as limits count them.
 const MEGABYTE: u64 = 1_000_000;
@@ -31,7 +31,7 @@ pub struct SearchLimits {
     pub max_interval: Option<i64>,
     /// Stop after SECONDS with the best known.
     ///
-    /// none sets no limit. The default is 20, or 40 for twill compile, which searches many times.
+    /// none sets no limit. The default is 20, or 25 for twill compile, which searches many times.
     #[serde(with = "numbers::time")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "SECONDS", value_parser = numbers::seconds_or_none, allow_negative_numbers = true))]
     pub time_limit: Option<f64>,
