@@ -28,7 +28,8 @@ impl<'a> Session<'a> {
     /// What an answer depends on in addition to the question: where a search was stopped decides which of several equally good
     /// schedules it has.
     pub(crate) fn depends(&self) -> impl serde::Serialize + use<> {
-        let SearchOptions { budget, largest_interval, largest_intervals, objective_work, seed: _ } = &self.search;
+        let SearchOptions { budget, largest_interval, largest_intervals, objective_work, seed: _, pipeline: _ } =
+            &self.search;
         let largest = (*largest_interval, largest_intervals.clone());
         (budget.time, budget.work, budget.memory.map(|memory| memory.bytes), largest, *objective_work)
     }

@@ -1,10 +1,11 @@
 //! Searching, and letting nothing out that does not survive its replay.
 
 use crate::cache::{EntryKind, Key};
+use crate::gaus::warm_start;
 use crate::{Error, LoopProblem, Session};
 use serde::Serialize;
 use twill_check::Verified;
-use twill_exact::Naive;
+use twill_exact::{Naive, SearchOptions};
 use twill_graph::format::{ProblemEntry, ScheduleFile};
 use twill_graph::{Phase, Pipeline, Problem, Report, Schedule, Status};
 use web_time::Instant;
@@ -50,11 +51,19 @@ fn search(input: &str, one: &LoopProblem, session: &mut Session<'_>) -> Result<R
         let report = twill_exact::schedule(rolled, &options, &mut tell);
         options.seed = report.outcome.schedule().map(|s| s.unrolled(*times));
     }
-    let report = twill_exact::schedule(&one.problem, &options, &mut tell);
+    let started = Instant::now();
+    options.pipeline = warm_start(&one.problem, &options);
+    let warm = options.pipeline.as_ref().map(|_| phase("warm start", started));
+    let mut report = twill_exact::schedule(&one.problem, &options, &mut tell);
+    report.phases.splice(0..0, warm);
     let started = Instant::now();
     let mut verified = verified(input, one, report)?;
-    verified.phases.push(Phase { name: "replay".into(), seconds: started.elapsed().as_secs_f64() });
+    verified.phases.push(phase("replay", started));
     Ok(verified)
+}
+
+fn phase(name: &str, started: Instant) -> Phase {
+    Phase { name: name.into(), seconds: started.elapsed().as_secs_f64() }
 }
 
 /// Whether a result is worth keeping: no effort would find another.
@@ -101,13 +110,17 @@ pub fn pipeline(
     reading: f64,
 ) -> Result<Report<Verified<Pipeline>>, Error> {
     let Session { search, observer, .. } = session;
-    let report = twill_exact::pipeline(&one.problem, search, &mut |p| observer.progress(&p));
+    let started = Instant::now();
+    let search = SearchOptions { pipeline: warm_start(&one.problem, search), ..search.clone() };
+    let warm = search.pipeline.as_ref().map(|_| phase("warm start", started));
+    let mut report = twill_exact::pipeline(&one.problem, &search, &mut |p| observer.progress(&p));
+    report.phases.splice(0..0, warm);
     let started = Instant::now();
     let verify = |pipeline| twill_check::verify_pipeline(&one.problem, pipeline);
     let mut verified =
         report.try_map(verify).map_err(|error| Error::Defect { input: input.to_owned(), error: Box::new(error) })?;
     verified.phases.insert(0, Phase { name: "reading".into(), seconds: reading });
-    verified.phases.push(Phase { name: "replay".into(), seconds: started.elapsed().as_secs_f64() });
+    verified.phases.push(phase("replay", started));
     Ok(verified)
 }
 

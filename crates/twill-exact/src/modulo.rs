@@ -5,7 +5,7 @@ use crate::bounds;
 use crate::encoding::{Candidate, Encoding, Reply};
 use crate::limits::Meter;
 use crate::progress::Progress;
-use crate::query::{self, Solution, Verdict};
+use crate::query::{self, Verdict};
 use crate::search::{self, SearchOptions};
 use twill_graph::{
     Cycles, Families, LowerBound, LowerBoundKind, ModuloSchedule, Outcome, Phase, Pipeline, Problem, RejectionReason,
@@ -27,9 +27,10 @@ pub(crate) enum Modulo {
         interval: i64,
         shortest: Shortest,
     },
-    /// Stopped; no interval below this one exists.
+    /// Stopped; no interval below the bound exists. `best`: an interval above it that has a schedule.
     Stopped {
         bound: i64,
+        best: Option<(i64, Candidate)>,
     },
     /// Nothing up to the limit.
     Exhausted,
@@ -39,21 +40,38 @@ pub(crate) enum Modulo {
 pub(crate) const LENGTH_WORK: u64 = 300_000;
 
 /// Searches upwards from the bound: one by one, or with widening steps and then halving the gap
-/// where feasibility is monotone. `length_work`: effort allowed for the length.
-pub(crate) fn schedule(problem: &Problem, limit: i64, length_work: u64, meter: &Meter) -> Modulo {
+/// where feasibility is monotone. `start`: a schedule that is known. `length_work`: effort allowed for the length.
+pub(crate) fn schedule(
+    problem: &Problem,
+    limit: i64,
+    start: Option<&Pipeline>,
+    length_work: u64,
+    meter: &Meter,
+) -> Modulo {
     let monotone = bounds::tables_start_at_issue(problem);
     let (mut excluded, mut step) = (bounds::lower_bound(problem, Families::THROUGHPUT).interval.0, 1);
     let mut interval = excluded;
-    let mut best: Option<(i64, Box<Solution>)> = None;
+    // Where feasibility is not monotone, nothing follows from one interval for those below.
+    let known = start.filter(|start| if monotone { start.interval.0 <= limit } else { start.interval.0 == excluded });
+    let mut best = known.and_then(|start| Some((start.interval.0, Box::new(query::pipelined(problem, start, meter)?))));
     let mut refused = 0;
+    if let Some((found, _)) = &best {
+        interval = excluded + (found - excluded) / 2;
+    }
     while best.as_ref().map_or(interval <= limit, |(found, _)| excluded < *found) {
         if query::spend_on_refused(refused, meter) {
-            return Modulo::Stopped { bound: excluded };
+            return Modulo::Stopped {
+                bound: excluded,
+                best: best.map(|(interval, found)| (interval, found.candidate)),
+            };
         }
         match query::ask(problem, interval, Families::THROUGHPUT, meter) {
             Verdict::Found(found) => best = Some((interval, found)),
             Verdict::Excluded { .. } => (excluded, refused) = (interval + 1, refused + 1),
-            Verdict::Stopped => return Modulo::Stopped { bound: excluded },
+            Verdict::Stopped => {
+                let best = best.map(|(interval, found)| (interval, found.candidate));
+                return Modulo::Stopped { bound: excluded, best };
+            }
         }
         interval = match &best {
             Some((found, _)) => excluded + (found - excluded) / 2,
@@ -75,7 +93,8 @@ pub fn pipeline(problem: &Problem, options: &SearchOptions, progress: &mut dyn F
     let largest = bounds::largest_interval(problem).max(1);
     let limit = search::limit(problem, options);
     let started = Instant::now();
-    let found = schedule(problem, limit, options.objective_work.unwrap_or(u64::MAX), &meter);
+    let work = options.objective_work.unwrap_or(u64::MAX);
+    let found = schedule(problem, limit, options.pipeline.as_ref(), work, &meter);
     let mut lower_bound = bounds::lower_bound(problem, Families::THROUGHPUT);
     let mut raise = |interval: i64| {
         if interval > lower_bound.interval.0 {
@@ -84,6 +103,10 @@ pub fn pipeline(problem: &Problem, options: &SearchOptions, progress: &mut dyn F
         }
     };
     let mut modulo = None;
+    let of = |interval, candidate: Candidate| {
+        let cycles = candidate.times.into_iter().map(Cycles).collect();
+        Pipeline { interval, length: Cycles(candidate.length), cycles }
+    };
     let outcome = match found {
         Modulo::Found { interval, shortest } => {
             raise(interval);
@@ -91,12 +114,14 @@ pub fn pipeline(problem: &Problem, options: &SearchOptions, progress: &mut dyn F
             progress(Progress::Modulo { interval, length });
             let length_proved = shortest.proved;
             modulo = Some(ModuloSchedule { initiation_interval: interval, length, length_proved });
-            let cycles = shortest.candidate.times.into_iter().map(Cycles).collect();
-            Outcome::Optimal { schedule: Pipeline { interval, length, cycles } }
+            Outcome::Optimal { schedule: of(interval, shortest.candidate) }
         }
-        Modulo::Stopped { bound } => {
+        Modulo::Stopped { bound, best } => {
             raise(bound);
-            Outcome::Unknown { stopped_by: meter.stopped().unwrap_or("limit of 2^32 stages").to_owned() }
+            match best {
+                Some((interval, candidate)) => Outcome::Feasible { schedule: of(Cycles(interval), candidate) },
+                None => Outcome::Unknown { stopped_by: meter.stopped().unwrap_or("limit of 2^32 stages").to_owned() },
+            }
         }
         Modulo::Exhausted => {
             raise(limit + 1);

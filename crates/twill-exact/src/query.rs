@@ -7,7 +7,7 @@ use crate::modulo;
 use crate::proof_log::Log;
 use twill_graph::proof::Proof;
 use twill_graph::saturate;
-use twill_graph::{Cycles, Families, GroupId, Liveness, Placement, Problem, RejectionReason, StageWindow};
+use twill_graph::{Cycles, Families, GroupId, Liveness, Pipeline, Placement, Problem, RejectionReason, StageWindow};
 
 /// The answer for one interval.
 pub(crate) enum Verdict<'p> {
@@ -100,6 +100,14 @@ pub(crate) fn at<'p>(
     let question = Question { interval, stages, families: Families::ALL };
     let place = |p: &Placement| (p.cycle.0, p.group);
     placed(problem, question, placements.iter().map(place), meter)
+}
+
+/// The modulo schedule with these issue cycles, if it breaks no constraint on throughput.
+pub(crate) fn pipelined<'p>(problem: &'p Problem, found: &Pipeline, meter: &Meter) -> Option<Solution<'p>> {
+    let question =
+        Question { interval: found.interval.0, stages: Stages::AtMost(found.stages()), families: Families::THROUGHPUT };
+    let cycles = found.cycles.iter().map(|cycle| (cycle.0, GroupId::new(0)));
+    (found.cycles.len() == problem.graph().operations().len()).then(|| placed(problem, question, cycles, meter))?
 }
 
 /// The answer to a question that has these issue cycles and groups, if there is one.

@@ -17,7 +17,7 @@ use crate::structure;
 use twill_graph::saturate;
 use twill_graph::{
     Cycles, Families, Liveness, LowerBound, LowerBoundKind, ModuloSchedule, ObjectiveLevel, ObjectiveValue, Outcome,
-    Phase, Placement, Problem, Rejection, RejectionReason, Report, Schedule, StageWindow,
+    Phase, Pipeline, Placement, Problem, Rejection, RejectionReason, Report, Schedule, StageWindow,
 };
 use web_time::Instant;
 
@@ -35,6 +35,8 @@ pub struct SearchOptions {
     pub objective_work: Option<u64>,
     /// A schedule to start from, as interval and placements; passed over if it breaks a constraint.
     pub seed: Option<(Cycles, Vec<Placement>)>,
+    /// A modulo schedule, without warps, to start from; passed over if it breaks a constraint.
+    pub pipeline: Option<Pipeline>,
 }
 
 impl Default for SearchOptions {
@@ -45,6 +47,7 @@ impl Default for SearchOptions {
             largest_intervals: Vec::new(),
             objective_work: Some(5_000_000),
             seed: None,
+            pipeline: None,
         }
     }
 }
@@ -192,7 +195,7 @@ impl<'p, 'a> Search<'p, 'a> {
         // It is a bound and a measure; the answer does not hang on it.
         let work = modulo::LENGTH_WORK;
         self.meter.allow(Some(MODULO_WORK));
-        let modulo = modulo::schedule(self.problem, limit, work, &self.meter);
+        let modulo = modulo::schedule(self.problem, limit, self.options.pipeline.as_ref(), work, &self.meter);
         self.meter.allow(None);
         self.phase("modulo schedule", started);
         match modulo {
@@ -204,7 +207,7 @@ impl<'p, 'a> Search<'p, 'a> {
                 (self.progress)(Progress::Modulo { interval: initiation_interval, length });
                 self.raise_bound(interval);
             }
-            Modulo::Stopped { bound } => {
+            Modulo::Stopped { bound, .. } => {
                 self.raise_bound(bound);
                 if self.meter.stopped().is_some() {
                     return Settled::Not(self.stopped());

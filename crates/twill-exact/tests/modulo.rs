@@ -9,7 +9,7 @@ use twill_exact::{Budget, SearchOptions, modulo_schedule, pipeline};
 use twill_graph::format::{GraphFile, MachineReference};
 use twill_graph::{
     Cycles, LowerBoundKind, ModelOptions, ModuloDependence, ModuloOperation, ModuloProblem, ModuloResource, OpId,
-    Outcome, Problem, UnitId,
+    Outcome, Pipeline, Problem, UnitId,
 };
 
 /// From, to, delay, distance.
@@ -133,14 +133,47 @@ proptest! {
         edges.sort_by_key(|e| (e.0, e.1));
         edges.dedup_by_key(|e| (e.0, e.1));
         let large = problem(&[(Some(1), 1), (Some(2), 2), (None, 1)], &cycles, &edges).unwrap();
-        if let Some(expected) = phase_1(&cycles, &edges) {
-            prop_assert_eq!(solve(&large), expected);
+        if let Some(expected) = phase_1(&dense(&cycles, &edges), None) {
+            prop_assert_eq!(solve(&large), expected.0);
+        }
+    }
+
+    #[test]
+    fn a_start_changes_neither_the_interval_nor_the_length(
+        operations in prop::collection::vec(0..3_usize, 4..14),
+        edges in edges(14, 0..6),
+        moved in (0..14_usize, 0..9_i64),
+    ) {
+        let mut edges: Vec<Edge> = edges.into_iter().filter(|e| e.0.max(e.1) < operations.len()).collect();
+        edges.sort_by_key(|e| (e.0, e.1));
+        edges.dedup_by_key(|e| (e.0, e.1));
+        let problem = dense(&operations, &edges);
+        if let Some((interval, length, found)) = phase_1(&problem, None) {
+            let mut wrong = found.clone();
+            let moves = moved.0 % operations.len();
+            wrong.cycles[moves] = Cycles(moved.1);
+            let longer = Pipeline { interval: found.interval + Cycles(3), ..found.clone() };
+            let short = Pipeline { cycles: found.cycles[1..].to_vec(), ..found.clone() };
+            let impossible = Pipeline { interval: Cycles(interval - 1), ..found.clone() };
+            for start in [found, wrong, longer, short, impossible] {
+                let again = phase_1(&problem, Some(start.clone())).unwrap();
+                prop_assert_eq!((again.0, again.1), (interval, length), "{:?}", start);
+            }
         }
     }
 }
 
-/// The same loop by the dense solver, without warps; `None` for the rare one that it does not settle soon.
-fn phase_1(operations: &[usize], edges: &[Edge]) -> Option<i64> {
+/// The least interval and length by the dense solver, without warps, and what has them; `None` for the rare loop that it does not
+/// settle soon.
+fn phase_1(problem: &Problem, start: Option<Pipeline>) -> Option<(i64, i64, Pipeline)> {
+    let budget = Budget { work: Some(1_000_000), ..Budget::default() };
+    let options = SearchOptions { budget, pipeline: start, ..SearchOptions::default() };
+    let found = pipeline(problem, &options, &mut |_| {}).outcome.schedule()?.clone();
+    Some((found.interval.0, found.length.0, found))
+}
+
+/// The same loop as a graph of tile operations.
+fn dense(operations: &[usize], edges: &[Edge]) -> Problem {
     let units: [Value; 3] = [json!([{"unit": "one", "cycles": 1}]), json!([{"unit": "two", "cycles": 2}]), json!([])];
     let operation = |(k, &r): (usize, &usize)| json!({"name": format!("v{k}"), "units": units[r], "execution": "asynchronous", "latency": 1});
     let dependence = |&(u, v, delay, distance): &Edge| json!({"from": format!("v{u}"), "to": format!("v{v}"), "delay": delay, "distance": distance, "value": false, "blocking": false});
@@ -158,10 +191,7 @@ fn phase_1(operations: &[usize], edges: &[Edge]) -> Option<i64> {
     });
     let file = GraphFile::from_json(&graph.to_string(), "random").unwrap();
     let Some(MachineReference::Resources(resources)) = file.machine.clone() else { panic!() };
-    let problem = Problem::new(file.graph().unwrap(), *resources, ModelOptions::default()).unwrap();
-    let budget = Budget { work: Some(1_000_000), ..Budget::default() };
-    let report = pipeline(&problem, &SearchOptions { budget, ..SearchOptions::default() }, &mut |_| {});
-    report.outcome.schedule().map(|found| found.interval.0)
+    Problem::new(file.graph().unwrap(), *resources, ModelOptions::default()).unwrap()
 }
 
 #[test]

@@ -155,7 +155,7 @@ fn shortest(
     let at_start = first.as_ref().map(|short| i128::from(short.latency));
     let gradients = shrink.gradients;
     let best = match first {
-        Some(first) => Some(shrink.shrink(first, &mut |short| {
+        Some(first) => Some(shrink.shrink(first, Effort::All, &mut |short| {
             let objective = i128::from(short.latency);
             report(Progress { elapsed: clock.elapsed(), round: 0, gradients, objective, part: Part::Ejection });
         })?),

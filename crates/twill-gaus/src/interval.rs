@@ -90,7 +90,7 @@ pub fn smallest_interval(
     let precedence = Precedence::new(graph, problem.interval);
     let mut shrink = Shrink::new(&problem, &precedence, options, clock.share(0.5), options.seed);
     let mut gradients = answer.gradients;
-    let short = shrink.shrink(best, &mut |short| {
+    let short = shrink.shrink(best, Effort::All, &mut |short| {
         let objective = i128::from(short.latency);
         report(Progress { elapsed: clock.elapsed(), round: 0, gradients, objective, part: Part::Ejection });
     })?;
@@ -112,6 +112,26 @@ pub fn smallest_interval(
     answer.measure = Some(Measure::with(graph, &precedence, problem.interval, &steps));
     answer.schedule = Some(StartSteps { interval: problem.interval, steps });
     Ok(answer)
+}
+
+/// A schedule at the bound on the interval, by orders of operations alone: milliseconds for hundreds of operations; `None` where
+/// none leads to one.
+///
+/// # Errors
+/// [`GausError`] when the graph is one that GauS does not take.
+pub fn at_least_interval(graph: &Dataflow, control: Control<'_>) -> Result<Option<StartSteps>, GausError> {
+    let clock = Clock::start(control);
+    let problem = at_interval(graph, None, crate::bounds::bounded(graph, &clock.share(0.2)).least());
+    let precedence = Precedence::new(graph, problem.interval);
+    let options = Options { descent: None, patience: 0, ..Options::default() };
+    let mut shrink = Shrink::new(&problem, &precedence, &options, clock, options.seed);
+    let Some(first) = shrink.first(Effort::Orders)? else { return Ok(None) };
+    // What is short is found by the first two orders, or takes long.
+    let options = Options { tries: 2, ..options };
+    let mut shrink = Shrink::new(&problem, &precedence, &options, clock, options.seed);
+    let short = shrink.shrink(first, Effort::Orders, &mut |_| ())?;
+    let steps = short.steps.into_iter().map(|step| step as u64).collect();
+    Ok(Some(StartSteps { interval: problem.interval, steps }))
 }
 
 /// All delays, latencies and uses one after the other.

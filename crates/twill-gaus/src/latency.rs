@@ -84,14 +84,19 @@ impl<'s, 'c> Shrink<'s, 'c> {
     }
 
     /// From a schedule to shorter ones: by halves while that works, then step by step.
-    pub fn shrink(&mut self, mut best: Short, report: &mut dyn FnMut(&Short)) -> Result<Short, GausError> {
+    pub fn shrink(
+        &mut self,
+        mut best: Short,
+        effort: Effort,
+        report: &mut dyn FnMut(&Short),
+    ) -> Result<Short, GausError> {
         report(&best);
         let problem = self.problem;
         let least = Mobility::within(&problem.graph, self.precedence, None, problem.interval)?.latency;
         let mut low = least;
         while low < best.latency && !self.clock.is_over() {
             let target = low + (best.latency - low) / 2;
-            match self.within(target, Effort::All)? {
+            match self.within(target, effort)? {
                 Some(shorter) => {
                     best = shorter;
                     report(&best);
@@ -102,7 +107,7 @@ impl<'s, 'c> Shrink<'s, 'c> {
         // A search that failed once need not fail again just below the best.
         let mut failed = 0;
         while best.latency > least && failed < self.options.patience && !self.clock.is_over() {
-            match self.within(best.latency - 1, Effort::All)? {
+            match self.within(best.latency - 1, effort)? {
                 Some(shorter) => {
                     best = shorter;
                     failed = 0;

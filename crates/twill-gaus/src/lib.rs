@@ -67,7 +67,7 @@ pub use bounds::{
 pub use control::Control;
 pub use descent::Descent;
 pub use engine::{GausResult, Part, Progress, schedule};
-pub use interval::{Cyclic, smallest_interval};
+pub use interval::{Cyclic, at_least_interval, smallest_interval};
 pub use legal::Side;
 pub use measure::{Measure, is_legal, legal_measure};
 pub use mobility::{Mobility, MobilityError};

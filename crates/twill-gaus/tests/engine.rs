@@ -4,8 +4,8 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use twill_gaus::{
-    Control, Descent, GausError, MobilityError, Options, Polish, Precedence, StartFrom, is_legal, schedule,
-    smallest_interval,
+    Control, Descent, GausError, MobilityError, Options, Polish, Precedence, StartFrom, at_least_interval, is_legal,
+    schedule, smallest_interval,
 };
 use twill_graph::{
     Dataflow, DataflowDependence, DataflowObjective, DataflowOperation, DataflowProblem, DataflowResource, OpId,
@@ -243,4 +243,8 @@ fn a_unit_that_is_busy_all_the_time_has_no_gaps() {
     let found = smallest_interval(&graph, None, &alone, Control::default(), &mut |_| {}).unwrap();
     let interval = found.schedule.and_then(|schedule| schedule.interval);
     assert_eq!((found.least_interval, interval), (2816, Some(2816)));
+    let at_once = at_least_interval(&graph, Control::default()).unwrap().unwrap();
+    assert_eq!(at_once.interval, interval);
+    let problem = DataflowProblem { interval, ..problem(graph, None, DataflowObjective::Latency) };
+    assert_legal(&problem, &at_once.steps);
 }

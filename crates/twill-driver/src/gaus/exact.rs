@@ -1,8 +1,8 @@
 //! The exact engine: the least initiation interval of a loop without warps, with its proof.
 
 use super::GausError;
+use super::exact_loop::exact_loop;
 use super::problem::{in_time, limited, read};
-use super::search::exact_loop;
 use crate::options::{GausEngine, GausOptions, GausStart, Objective, Weights};
 use crate::{Observer, files};
 use std::path::{Path, PathBuf};

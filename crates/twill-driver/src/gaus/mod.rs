@@ -3,11 +3,14 @@
 mod beside;
 mod board;
 mod exact;
+mod exact_loop;
 mod problem;
 mod search;
+mod warm_start;
 
 pub use exact::{ExactLoop, exact};
 pub use problem::is_loop;
+pub(crate) use warm_start::warm_start;
 
 use crate::files::FileError;
 use crate::options::Choice as _;

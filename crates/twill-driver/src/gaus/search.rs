@@ -6,23 +6,21 @@
 
 use super::beside::accompany;
 use super::board::Board;
+use super::exact_loop::{exact_loop, exact_tiles};
+use super::warm_start::pipeline;
 use super::{SearchError, kind};
 use crate::Observer;
 use crate::options::{GausEngine, GausOptions, GausStart};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use twill_exact::{Budget, Clock};
+use twill_exact::{Budget, Clock, SearchOptions};
 use twill_gaus::neighbourhood;
 use twill_gaus::{
     Baseline, BaselineError, Control, GausError, GausResult, LowerBound, Measure, Options, Precedence, Progress,
     StartFrom, UnknownBaseline,
 };
-use twill_graph::saturate;
-use twill_graph::{
-    Cycles, Dataflow, DataflowObjective, DataflowProblem, IssueTimes, MemoryBudget, ModuloDependence, ModuloOperation,
-    ModuloProblem, ModuloResource, Outcome, StartSteps, UnitId,
-};
+use twill_graph::{Cycles, DataflowObjective, DataflowProblem, IssueTimes, MemoryBudget, Outcome, StartSteps};
 use web_time::Instant;
 
 /// Intervals that a baseline may try from the least on.
@@ -33,6 +31,8 @@ const SMALL: (usize, u64) = (1000, 1_000_000);
 const LAST: u64 = 20;
 /// Effort of the exact engine for a loop: some seconds.
 const LOOP_WORK: u64 = 20_000_000;
+/// And for the length at its interval: a second or two.
+const LENGTH_WORK: u64 = 2_000_000;
 
 /// Most steps in a round of a gradient that begins again.
 const MOST_STEPS: u32 = 320;
@@ -383,26 +383,39 @@ impl<'a> Search<'a> {
         self.result.gradients += found.gradients;
         let reached = found.schedule.as_ref().and_then(|schedule| schedule.interval);
         self.result.schedule = found.schedule;
-        let Some(exact) = exact_loop(graph).filter(|_| reached != Some(found.least_interval)) else { return Ok(()) };
-        let interrupt = Some(Arc::clone(&self.limits.interrupt));
+        let is_least = reached == Some(found.least_interval);
+        let Some(exact) = self.exact(is_least) else { return Ok(()) };
+        if let Outcome::Optimal { schedule, .. } = &exact {
+            self.result.least_interval = u64::try_from(schedule.interval.0).ok();
+        }
+        match exact.schedule() {
+            Some(times) if reached.is_none_or(|reached| i128::from(times.interval.0) <= i128::from(reached)) => {
+                self.at_interval(times)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What the exact engine finds, from GauS's schedule on; `None` where it does not take the loop, or could not better it.
+    fn exact(&self, is_least: bool) -> Option<Outcome<IssueTimes>> {
+        let graph = &self.problem.graph;
         let budget = Budget {
             clock: Clock::default(),
             time: self.limits.left(0.8),
             work: Some(LOOP_WORK),
             until: None,
             memory: self.arguments.memory(),
-            interrupt,
+            interrupt: Some(Arc::clone(&self.limits.interrupt)),
         };
-        let report = twill_exact::modulo_schedule(&exact, &budget, &mut |_| ());
-        if let Outcome::Optimal { schedule, .. } = &report.outcome {
-            self.result.least_interval = u64::try_from(schedule.interval.0).ok();
+        if let Some(exact) = exact_loop(graph) {
+            // It knows no latency.
+            return (!is_least).then(|| twill_exact::modulo_schedule(&exact, &budget, &mut |_| ()).outcome);
         }
-        match report.outcome.schedule() {
-            Some(times) if reached.is_none_or(|reached| i128::from(times.interval.0) < i128::from(reached)) => {
-                self.at_interval(times)
-            }
-            _ => Ok(()),
-        }
+        let problem = exact_tiles(graph)?;
+        let pipeline = self.result.schedule.as_ref().and_then(|schedule| pipeline(&problem, schedule));
+        let options = SearchOptions { budget, pipeline, objective_work: Some(LENGTH_WORK), ..SearchOptions::default() };
+        let outcome = twill_exact::pipeline(&problem, &options, &mut |_| ()).outcome;
+        outcome.try_map(|found| Ok::<_, ()>(IssueTimes { interval: found.interval, times: found.cycles })).ok()
     }
 
     /// The least latency that GauS finds at the interval of an exact schedule, or its own; then the least storage.
@@ -415,10 +428,15 @@ impl<'a> Search<'a> {
         let precedence = Precedence::new(&problem.graph, problem.interval);
         let latency = |steps: &[u64]| Measure::with(&problem.graph, &precedence, problem.interval, steps).latency;
         let bound = problem.latency_bound.unwrap_or(u64::MAX);
-        let shorter = match self.schedule(&problem, &options, 0.9, None) {
-            // The exact engine does not know the bound on latency, which may rule its interval out.
-            Err(SearchError::Gaus(GausError::Mobility(_))) => return Ok(()),
-            found => found?.schedule.map(|steps| steps.steps),
+        let known = self.result.schedule.as_ref().filter(|known| known.interval == problem.interval);
+        let shorter = match known {
+            Some(known) if latency(&known.steps) <= latency(&exact) => return Ok(()),
+            Some(known) => Some(known.steps.clone()),
+            None => match self.schedule(&problem, &options, 0.9, None) {
+                // The exact engine does not know the bound on latency, which may rule its interval out.
+                Err(SearchError::Gaus(GausError::Mobility(_))) => return Ok(()),
+                found => found?.schedule.map(|steps| steps.steps),
+            },
         };
         let candidates = shorter.into_iter().chain([exact]).filter(|steps| latency(steps) <= bound);
         let Some(best) = candidates.min_by_key(|steps| latency(steps)) else { return Ok(()) };
@@ -442,43 +460,4 @@ fn baselines(arguments: &GausOptions, problem: &DataflowProblem) -> Result<Vec<B
         [] => Ok(vec![Baseline::List, Baseline::LeastSpans, Baseline::ForceDirected]),
         named => named.iter().map(|name| name.parse()).collect(),
     }
-}
-
-/// A loop as the exact engine knows them: an operation takes one unit of one resource, from its start, for as long as all
-/// others of that resource.
-pub(super) fn exact_loop(graph: &Dataflow) -> Option<ModuloProblem> {
-    let mut blocking = vec![None; graph.resources().len()];
-    let free = UnitId::new(graph.resources().len());
-    let mut operations = Vec::new();
-    for op in graph.operations() {
-        let resource = match op.uses.as_slice() {
-            [] => free,
-            [used] if used.offset == 0 && used.amount == 1 => {
-                let steps = blocking[used.resource.index()].get_or_insert(used.steps);
-                if *steps != used.steps {
-                    return None;
-                }
-                used.resource
-            }
-            _ => return None,
-        };
-        operations.push(ModuloOperation { name: op.name.clone(), resource });
-    }
-    let limit = |limit: Option<u64>| limit.map(saturate);
-    let resource = |(r, steps): (&twill_graph::DataflowResource, &Option<u32>)| ModuloResource {
-        name: r.name.clone(),
-        limit: limit(r.limit),
-        blocking: steps.unwrap_or(1),
-    };
-    let mut resources: Vec<ModuloResource> = graph.resources().iter().zip(&blocking).map(resource).collect();
-    let unnamed = (0..).map(|k| format!("free{k}")).find(|name| resources.iter().all(|r| r.name != *name));
-    resources.push(ModuloResource { name: unnamed?, limit: None, blocking: 1 });
-    let dependence = |d: &twill_graph::DataflowDependence| ModuloDependence {
-        from: d.from,
-        to: d.to,
-        delay: Cycles(d.delay),
-        distance: d.distance,
-    };
-    let dependences = graph.dependences().iter().map(dependence).collect();
-    ModuloProblem::new(graph.name(), operations, dependences, resources).ok()
 }
