@@ -33,6 +33,7 @@ mod pipeline;
 mod playground;
 mod progress;
 mod python;
+mod python_options;
 mod python_source;
 mod report;
 mod request;

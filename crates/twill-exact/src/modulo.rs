@@ -6,6 +6,7 @@ use crate::encoding::{Candidate, Encoding, Reply};
 use crate::limits::Meter;
 use crate::progress::Progress;
 use crate::query::{self, Verdict};
+use crate::repetition;
 use crate::search::{self, SearchOptions};
 use twill_graph::{
     Cycles, Families, LowerBound, LowerBoundKind, ModuloSchedule, Outcome, Phase, Pipeline, Problem, RejectionReason,
@@ -38,6 +39,12 @@ pub(crate) enum Modulo {
 
 /// Work for the length where it is only reported: a few tenths of a second.
 pub(crate) const LENGTH_WORK: u64 = 300_000;
+
+/// Operations from which on it is looked whether a graph repeats a body.
+const LARGE: usize = 64;
+
+/// Work for the schedule of that body: about a second.
+const BODY_WORK: u64 = 1_000_000;
 
 /// Searches upwards from the bound: one by one, or with widening steps and then halving the gap
 /// where feasibility is monotone. `start`: a schedule that is known. `length_work`: effort allowed for the length.
@@ -86,6 +93,33 @@ pub(crate) fn schedule(
     Modulo::Found { interval, shortest }
 }
 
+/// A schedule to start from: what was given, or that of the body which a large graph repeats, whichever is better.
+pub(crate) fn start(problem: &Problem, options: &SearchOptions, meter: &Meter) -> Option<Pipeline> {
+    let is_large = problem.graph().operations().len() >= LARGE;
+    let repeated = if is_large { repeated(problem, meter) } else { None };
+    options.pipeline.iter().cloned().chain(repeated).min_by_key(|start| (start.interval, start.length))
+}
+
+fn repeated(problem: &Problem, meter: &Meter) -> Option<Pipeline> {
+    let repetition = repetition::find(problem.graph())?;
+    let body = Problem::new(repetition.body().clone(), problem.resources().clone(), *problem.options()).ok()?;
+    let limit = bounds::largest_interval(&body).max(1);
+    let Modulo::Found { interval, shortest } = schedule(&body, limit, None, LENGTH_WORK, &meter.part(BODY_WORK)) else {
+        return None;
+    };
+    let (interval, placements) = repetition.unrolled(&pipeline_of(interval, shortest.candidate).times_alone());
+    // A schedule begins at 0.
+    let first = placements.iter().map(|placed| placed.cycle).min()?;
+    let cycles: Vec<Cycles> = placements.iter().map(|placed| placed.cycle - first).collect();
+    let ends = cycles.iter().zip(problem.graph().operations()).map(|(cycle, op)| *cycle + op.span());
+    Some(Pipeline { interval, length: ends.max()?, cycles })
+}
+
+fn pipeline_of(interval: i64, candidate: Candidate) -> Pipeline {
+    let cycles = candidate.times.into_iter().map(Cycles).collect();
+    Pipeline { interval: Cycles(interval), length: Cycles(candidate.length), cycles }
+}
+
 /// Finds the least initiation interval that dependences and units allow, with its proof, and the shortest pipeline at it:
 /// software pipelining alone. Warps, registers, memories and the model variant play no part.
 pub fn pipeline(problem: &Problem, options: &SearchOptions, progress: &mut dyn FnMut(Progress)) -> Report<Pipeline> {
@@ -94,7 +128,7 @@ pub fn pipeline(problem: &Problem, options: &SearchOptions, progress: &mut dyn F
     let limit = search::limit(problem, options);
     let started = Instant::now();
     let work = options.objective_work.unwrap_or(u64::MAX);
-    let found = schedule(problem, limit, options.pipeline.as_ref(), work, &meter);
+    let found = schedule(problem, limit, start(problem, options, &meter).as_ref(), work, &meter);
     let mut lower_bound = bounds::lower_bound(problem, Families::THROUGHPUT);
     let mut raise = |interval: i64| {
         if interval > lower_bound.interval.0 {
@@ -103,23 +137,19 @@ pub fn pipeline(problem: &Problem, options: &SearchOptions, progress: &mut dyn F
         }
     };
     let mut modulo = None;
-    let of = |interval, candidate: Candidate| {
-        let cycles = candidate.times.into_iter().map(Cycles).collect();
-        Pipeline { interval, length: Cycles(candidate.length), cycles }
-    };
     let outcome = match found {
         Modulo::Found { interval, shortest } => {
             raise(interval);
-            let (interval, length) = (Cycles(interval), Cycles(shortest.candidate.length));
-            progress(Progress::Modulo { interval, length });
+            let (initiation_interval, length) = (Cycles(interval), Cycles(shortest.candidate.length));
+            progress(Progress::Modulo { interval: initiation_interval, length });
             let length_proved = shortest.proved;
-            modulo = Some(ModuloSchedule { initiation_interval: interval, length, length_proved });
-            Outcome::Optimal { schedule: of(interval, shortest.candidate) }
+            modulo = Some(ModuloSchedule { initiation_interval, length, length_proved });
+            Outcome::Optimal { schedule: pipeline_of(interval, shortest.candidate) }
         }
         Modulo::Stopped { bound, best } => {
             raise(bound);
             match best {
-                Some((interval, candidate)) => Outcome::Feasible { schedule: of(Cycles(interval), candidate) },
+                Some((interval, candidate)) => Outcome::Feasible { schedule: pipeline_of(interval, candidate) },
                 None => Outcome::Unknown { stopped_by: meter.stopped().unwrap_or("limit of 2^32 stages").to_owned() },
             }
         }

@@ -195,7 +195,8 @@ impl<'p, 'a> Search<'p, 'a> {
         // It is a bound and a measure; the answer does not hang on it.
         let work = modulo::LENGTH_WORK;
         self.meter.allow(Some(MODULO_WORK));
-        let modulo = modulo::schedule(self.problem, limit, self.options.pipeline.as_ref(), work, &self.meter);
+        let start = modulo::start(self.problem, self.options, &self.meter);
+        let modulo = modulo::schedule(self.problem, limit, start.as_ref(), work, &self.meter);
         self.meter.allow(None);
         self.phase("modulo schedule", started);
         match modulo {
