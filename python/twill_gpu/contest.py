@@ -99,7 +99,12 @@ class Contest:
         """So many before the next look at the stream, or at what was timed on it."""
         self._trials = dict.fromkeys(sides, 0)
         """Launches of each side that count as trials."""
-        self._pending: list[tuple[Side, Event, Event]] = []
+        self._pending: list[tuple[Side, Event, Event, bool]] = []
+        """Launches between events, and whether their time is that of a trial."""
+        self._left_out: list[tuple[Side, float]] = []
+        """Times of those that are none: what they cost at most."""
+        self._failures = 0
+        """Launches of which the events failed."""
         self._times: dict[Side, list[float]] = {side: [] for side in sides}
         self.milliseconds: dict[Side, float] = {}
         """Medians, once it is settled."""
@@ -187,16 +192,21 @@ class Contest:
             after.record()
             is_behind = spin is None or not before.query()
         except Exception:
-            self._trials[side] += 1
+            self._fail()
             return result
         # The GPU may have waited for the CPU in between; where it always does, that is what a launch takes.
-        if is_behind or self._gaps >= 2 * GAPS:
-            self._trials[side] += 1
-            self._pending.append((side, before, after))
-        else:
-            self._gaps += 1
+        counts = is_behind or self._gaps >= 2 * GAPS
+        self._trials[side] += counts
+        self._gaps = max(0, self._gaps - 1) if is_behind else self._gaps + 1
+        self._pending.append((side, before, after, counts))
         self._rest_a_while()
         return result
+
+    def _fail(self) -> None:
+        """An event failed; where they go on failing, nothing can be found out."""
+        self._failures += 1
+        if self._failures > GAPS:
+            self.leave()
 
     @property
     def has_run(self) -> bool:
@@ -220,8 +230,9 @@ class Contest:
     def cost(self) -> float:
         """Milliseconds that trials took more than the incumbent's launches would have."""
         usual = statistics.median(self._times[self.incumbent] or [0.0])
-        slower = sum(max(0.0, time - usual) for side, times in self._times.items() if side != self.incumbent for time in times)
-        return slower + SPIN_MILLISECONDS * self._spins + EVENTS_MILLISECONDS * sum(map(len, self._times.values()))
+        timed = [(side, time) for side, times in self._times.items() for time in times] + self._left_out
+        slower = sum(max(0.0, time - usual) for side, time in timed if side != self.incumbent)
+        return slower + SPIN_MILLISECONDS * self._spins + EVENTS_MILLISECONDS * len(timed)
 
     def _waits_for_work(self) -> bool:
         """Whether a trial is left for later, as the stream is idle: on one at work it needs no spin. Who waits for trials has them now."""
@@ -252,8 +263,19 @@ class Contest:
     def _collect(self) -> None:
         """Takes the times of launches that have ended; nobody waits for them."""
         while self._pending and self._pending[0][2].query():
-            side, before, after = self._pending.pop(0)
-            self._times[side].append(before.elapsed_time(after))
+            side, before, after, counts = self._pending.pop(0)
+            try:
+                time = before.elapsed_time(after)
+            except Exception:
+                self._trials[side] -= counts
+                self._failures += 1
+                if self._failures > GAPS:
+                    self.winner = self.incumbent
+                return
+            if counts:
+                self._times[side].append(time)
+            else:
+                self._left_out.append((side, time))
         for side in self._running[1:]:
             if self._has_lost(side):
                 self._running.remove(side)
@@ -279,7 +301,7 @@ class Contest:
         bound = lower_bound(times[self.incumbent], times[best], errors)
         self.winner = best if bound > 1 + GAIN else self.incumbent
         # Thousands of contests are kept.
-        self._times = {side: [time] for side, time in self.milliseconds.items()}
+        self._times, self._left_out = {side: [time] for side, time in self.milliseconds.items()}, []
 
 
 def lower_bound(usual: list[float], others: list[float], errors: float = ERRORS) -> float:

@@ -212,15 +212,16 @@ def test_trials_wait_for_a_stream_at_work(clock):
 
 def test_a_launch_that_the_work_ended_before_is_not_timed(clock):
     contest = Contest(clock.gpu(), (STOCK, TWILL), share=0.01)
-    clock.is_idle, count, slow = False, 0, 8
+    clock.is_idle, count, slow, seen = False, 0, 7, clock.events
 
     def launched(milliseconds):
         # Before it came the GPU was done, so that it waited for a while.
-        nonlocal slow
-        if slow:
+        nonlocal slow, seen
+        if slow and clock.events > seen:
             slow -= 1
             clock.synchronize()
             clock.run(50.0)
+        seen = clock.events
         clock.run(milliseconds)
 
     while contest.winner is None:
@@ -230,7 +231,50 @@ def test_a_launch_that_the_work_ended_before_is_not_timed(clock):
         assert count < 5000
         if count % 7 == 0:
             clock.synchronize()
-    assert contest.winner == TWILL and contest.milliseconds == {STOCK: 3.0, TWILL: 2.0}
+    assert slow == 0 and contest.winner == TWILL and contest.milliseconds == {STOCK: 3.0, TWILL: 2.0}
+
+
+def test_launches_that_are_not_timed_count_as_cost(clock):
+    contest, extra, usual = Contest(clock.gpu(), (STOCK, TWILL), share=0.01), 0.0, 0.0
+    clock.is_idle = False
+
+    def launched(side):
+        if side == TWILL:
+            # The GPU waits for it.
+            clock.synchronize()
+        clock.run(20.0 if side == TWILL else 2.0)
+
+    while contest.winner is None:
+        side = contest.turn()
+        contest.launch(side, lambda: launched(side))
+        clock.synchronize()
+        extra, usual = extra + 18.0 * (side == TWILL), usual + 2.0
+        # The first two are paid before anything is known of them, and each before it is.
+        assert extra <= 0.01 * usual + 4 * 18.0
+    assert contest.winner == STOCK
+
+
+def test_an_event_that_fails_costs_no_contest(clock):
+    contest, failing, count = Contest(clock.gpu(), (STOCK, TWILL)), [4, 8], 0
+    event = torch_clock.Event.query
+
+    def query(self):
+        if clock.events in failing:
+            failing.remove(clock.events)
+            raise RuntimeError("operation not permitted when stream is capturing")
+        return event(self)
+
+    torch_clock.Event.query = query
+    try:
+        while contest.winner is None:
+            side = contest.turn()
+            contest.launch(side, lambda: clock.run(2.0 if side == TWILL else 3.0))
+            clock.synchronize()
+            count += 1
+            assert count < 100
+    finally:
+        torch_clock.Event.query = event
+    assert contest.winner == TWILL and not failing
 
 
 def test_where_the_cpu_is_always_late_its_time_counts(clock):

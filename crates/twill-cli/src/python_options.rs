@@ -33,6 +33,8 @@ fn arg(option: PythonOption) -> Arg {
     let arg = Arg::new(long.clone()).long(long).short(short).help(option.help);
     match option.value {
         Some(value) => {
+            // Completions of zsh have colons between their parts.
+            let value = value.split(':').next().unwrap_or_default().to_owned();
             let is_path = value.starts_with("FILE") || value.starts_with("DIR");
             let hint = if is_path { ValueHint::AnyPath } else { ValueHint::Other };
             arg.action(ArgAction::Append).value_name(value).value_hint(hint)

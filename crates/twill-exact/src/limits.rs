@@ -188,6 +188,11 @@ impl Meter {
         Meter { limit: Rc::new(Cell::new(total)), allowed: Rc::new(Cell::new(total)), total, ..self.clone() }
     }
 
+    /// Units of work that are left.
+    pub(crate) fn left(&self) -> u64 {
+        self.total.saturating_sub(self.work.get())
+    }
+
     /// Allows the next part of the search at most `work` units.
     pub(crate) fn allow(&self, work: Option<u64>) {
         let limit = work.map_or(u64::MAX, |w| self.work.get().saturating_add(w));

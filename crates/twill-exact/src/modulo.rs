@@ -8,6 +8,7 @@ use crate::progress::Progress;
 use crate::query::{self, Verdict};
 use crate::repetition;
 use crate::search::{self, SearchOptions};
+use std::ops::RangeInclusive;
 use twill_graph::{
     Cycles, Families, LowerBound, LowerBoundKind, ModuloSchedule, Outcome, Phase, Pipeline, Problem, RejectionReason,
     Report,
@@ -40,14 +41,16 @@ pub(crate) enum Modulo {
 /// Work for the length where it is only reported: a few tenths of a second.
 pub(crate) const LENGTH_WORK: u64 = 300_000;
 
-/// Operations from which on it is looked whether a graph repeats a body.
-const LARGE: usize = 64;
+/// Operations from which on it is looked whether a graph repeats a body, and up to which: a look takes their number cubed, and
+/// no clock.
+const LARGE: RangeInclusive<usize> = 64..=512;
 
-/// Work for the schedule of that body: about a second.
+/// Work for the schedule of that body: about a second, and a quarter of what there is.
 const BODY_WORK: u64 = 1_000_000;
+const BODY_PART: u64 = 4;
 
 /// Searches upwards from the bound: one by one, or with widening steps and then halving the gap
-/// where feasibility is monotone. `start`: a schedule that is known. `length_work`: effort allowed for the length.
+/// where feasibility is monotone, at once where a schedule is known (`start`). `length_work`: effort allowed for the length.
 pub(crate) fn schedule(
     problem: &Problem,
     limit: i64,
@@ -95,16 +98,21 @@ pub(crate) fn schedule(
 
 /// A schedule to start from: what was given, or that of the body which a large graph repeats, whichever is better.
 pub(crate) fn start(problem: &Problem, options: &SearchOptions, meter: &Meter) -> Option<Pipeline> {
-    let is_large = problem.graph().operations().len() >= LARGE;
-    let repeated = if is_large { repeated(problem, meter) } else { None };
-    options.pipeline.iter().cloned().chain(repeated).min_by_key(|start| (start.interval, start.length))
+    let given = options.pipeline.clone();
+    let bound = bounds::lower_bound(problem, Families::THROUGHPUT).interval;
+    let is_wanted = LARGE.contains(&problem.graph().operations().len()) && !meter.pause();
+    if !is_wanted || given.as_ref().is_some_and(|given| given.interval <= bound) {
+        return given;
+    }
+    given.into_iter().chain(repeated(problem, meter)).min_by_key(|start| (start.interval, start.length))
 }
 
 fn repeated(problem: &Problem, meter: &Meter) -> Option<Pipeline> {
     let repetition = repetition::find(problem.graph())?;
     let body = Problem::new(repetition.body().clone(), problem.resources().clone(), *problem.options()).ok()?;
     let limit = bounds::largest_interval(&body).max(1);
-    let Modulo::Found { interval, shortest } = schedule(&body, limit, None, LENGTH_WORK, &meter.part(BODY_WORK)) else {
+    let work = BODY_WORK.min(meter.left() / BODY_PART);
+    let Modulo::Found { interval, shortest } = schedule(&body, limit, None, LENGTH_WORK, &meter.part(work)) else {
         return None;
     };
     let (interval, placements) = repetition.unrolled(&pipeline_of(interval, shortest.candidate).times_alone());

@@ -194,8 +194,8 @@ impl<'p, 'a> Search<'p, 'a> {
         let started = Instant::now();
         // It is a bound and a measure; the answer does not hang on it.
         let work = modulo::LENGTH_WORK;
-        self.meter.allow(Some(MODULO_WORK));
         let start = modulo::start(self.problem, self.options, &self.meter);
+        self.meter.allow(Some(MODULO_WORK));
         let modulo = modulo::schedule(self.problem, limit, start.as_ref(), work, &self.meter);
         self.meter.allow(None);
         self.phase("modulo schedule", started);

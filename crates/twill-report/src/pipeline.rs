@@ -14,7 +14,12 @@ pub fn pipeline_text(problem: &Problem, report: &Report<Verified<Pipeline>>, opt
     let title = format!("{} on {}, {size}", problem.graph().name(), problem.resources().name);
     page.paragraph(0, &title, Ink::Bold);
     let known = match (&report.outcome, report.outcome.schedule()) {
-        (_, Some(p)) => format!("I = {} ({})", words::count(p.interval.0, "cycle"), words::optimal(problem)),
+        (Outcome::Optimal { .. }, Some(p)) => {
+            format!("I = {} ({})", words::count(p.interval.0, "cycle"), words::optimal(problem))
+        }
+        (_, Some(p)) => {
+            format!("I = {} (feasible: optimality not proved)", words::count(p.interval.0, "cycle"))
+        }
         (Outcome::Infeasible { reason: RejectionReason::Exhausted { largest, all: false } }, _) => {
             format!("No pipeline exists with I <= {} (infeasible: proved).", words::grouped(largest.0))
         }

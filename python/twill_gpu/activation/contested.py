@@ -114,6 +114,8 @@ class Contested(ABC):
             except (AttributeError, KeyError, TypeError, ValueError):
                 # Of another version.
                 pass
+            # What another process has found out since may do.
+            self.activity.outcomes.forget(key)
         if self.activity.settings.mode is Mode.FROZEN or self.activity.is_deterministic() or self.activity.is_forked:
             return Contest.settled(gpu, STOCK, {})
         return None

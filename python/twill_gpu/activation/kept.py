@@ -33,6 +33,10 @@ class Outcomes:
         self._know(key, record)
         self._records.write(key, record)
 
+    def forget(self, key: str) -> None:
+        """Has the next look at a record go to disk: another process may have written one."""
+        self._known.pop(key, None)
+
     def _know(self, key: str, record: dict[str, Any]) -> None:
         if len(self._known) >= LIMIT:
             self._known.clear()

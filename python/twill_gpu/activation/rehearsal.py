@@ -53,6 +53,7 @@ def settled(activity: Activity, found: Specialised, key: tuple[int, ...], bound:
 def _recalled(found: Specialised, key: tuple[int, ...]) -> Contest:
     """The contest as records have it: another process may have settled it."""
     found.contests.pop(key, None)
+    found.activity.outcomes.forget(found.record_of(key))
     contest = found.contest_for(key)
     assert contest is not None, "there is a GPU"
     return contest

@@ -128,7 +128,7 @@ mod tests {
 
     use super::super::warm_start;
     use super::*;
-    use twill_exact::{SearchOptions, pipeline};
+    use twill_exact::{Budget, SearchOptions, pipeline};
     use twill_graph::format::loop_dataflow;
     use twill_graph::{Outcome, Pipeline, builtin};
     use twill_machine::Machine;
@@ -156,6 +156,17 @@ mod tests {
             assert!(exact_loop(&dataflow).is_none(), "{name}");
             assert_eq!(solved(&exact_tiles(&dataflow).unwrap(), None), solved(&problem, None), "{name}");
         }
+    }
+
+    #[test]
+    fn a_loop_that_repeats_a_body_has_its_interval_so_many_times() {
+        let (body, _) = solved(&problem("attention-backward-hopper", 1), None);
+        let whole = problem("attention-backward-hopper", 8);
+        // Without the body's schedule this is not enough.
+        let budget = Budget { work: Some(400_000), ..Budget::default() };
+        let options = SearchOptions { budget, ..SearchOptions::default() };
+        let outcome = pipeline(&whole, &options, &mut |_| ()).outcome;
+        assert_eq!(outcome.schedule().map(|found| found.interval), Some(Cycles(8 * body.0)), "{outcome:?}");
     }
 
     #[test]

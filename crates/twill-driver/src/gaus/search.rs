@@ -29,7 +29,7 @@ const TRIES: u64 = 10_000;
 const SMALL: (usize, u64) = (1000, 1_000_000);
 /// Part of the effort that storage of a loop is worth where nobody said how much time there is.
 const LAST: u64 = 20;
-/// Effort of the exact engine for a loop: some seconds.
+/// Effort of the exact engine for a loop: some seconds, 20 at most.
 const LOOP_WORK: u64 = 20_000_000;
 /// And for the length at its interval: a second or two.
 const LENGTH_WORK: u64 = 2_000_000;

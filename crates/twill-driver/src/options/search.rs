@@ -17,9 +17,6 @@ pub const DEFAULT_SECONDS: f64 = 20.0;
 /// on two cores.
 const COMPILE_SECONDS: f64 = 25.0;
 
-/// The same of CPU time: nobody waits for a kernel whose limit does not tell how late it is.
-const PROCESSOR_SECONDS: f64 = 40.0;
-
 /// Bytes of a megabyte, as limits count them.
 const MEGABYTE: u64 = 1_000_000;
 
@@ -34,7 +31,7 @@ pub struct SearchLimits {
     pub max_interval: Option<i64>,
     /// Stop after SECONDS with the best known.
     ///
-    /// none sets no limit. The default is 20, or for twill compile, which searches many times, 25, and 40 of CPU time.
+    /// none sets no limit. The default is 20, or 25 for twill compile, which searches many times.
     #[serde(with = "numbers::time")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "SECONDS", value_parser = numbers::seconds_or_none, allow_negative_numbers = true))]
     pub time_limit: Option<f64>,
@@ -70,8 +67,7 @@ impl SearchLimits {
     /// depend on how fast the machine is.
     #[must_use]
     pub fn patient(&self) -> SearchLimits {
-        let seconds = if self.processor_time { PROCESSOR_SECONDS } else { COMPILE_SECONDS };
-        SearchLimits { time_limit: self.time_limit.or(Some(seconds)), ..self.clone() }
+        SearchLimits { time_limit: self.time_limit.or(Some(COMPILE_SECONDS)), ..self.clone() }
     }
 
     /// The budget of a search that began at `started` and ends when `interrupt` is set.
