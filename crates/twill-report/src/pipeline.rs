@@ -85,3 +85,24 @@ fn operations(page: &mut Page, problem: &Problem, times: &Schedule) {
     }
     table.write(page);
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+    use crate::fixtures::{optimal, toy_attention};
+
+    #[test]
+    fn only_what_is_proved_is_called_optimal() {
+        let (problem, schedule) = toy_attention();
+        let cycles = schedule.placements.iter().map(|placed| placed.cycle).collect();
+        let pipeline = Pipeline { interval: schedule.interval, length: schedule.length, cycles };
+        let verified = twill_check::verify_pipeline(&problem, pipeline).unwrap();
+        let proved = optimal(schedule, "tensor", &["S"]).try_map(|_| Ok::<_, ()>(verified.clone())).unwrap();
+        let feasible = Report { outcome: Outcome::Feasible { schedule: verified }, ..proved.clone() };
+        let text = |report| pipeline_text(&problem, report, TextOptions::default());
+        assert!(text(&proved).contains("(optimal"), "{}", text(&proved));
+        assert!(text(&feasible).contains("(feasible: optimality not proved)") && !text(&feasible).contains("(optimal"));
+    }
+}
