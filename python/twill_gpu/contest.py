@@ -205,8 +205,8 @@ class Contest:
     def _fail(self) -> None:
         """An event failed; where they go on failing, nothing can be found out."""
         self._failures += 1
-        if self._failures > GAPS:
-            self.leave()
+        if self._failures > GAPS and self.winner is None:
+            self.winner = self.incumbent
 
     @property
     def has_run(self) -> bool:
@@ -268,9 +268,7 @@ class Contest:
                 time = before.elapsed_time(after)
             except Exception:
                 self._trials[side] -= counts
-                self._failures += 1
-                if self._failures > GAPS:
-                    self.winner = self.incumbent
+                self._fail()
                 return
             if counts:
                 self._times[side].append(time)

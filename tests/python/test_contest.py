@@ -277,6 +277,16 @@ def test_an_event_that_fails_costs_no_contest(clock):
     assert contest.winner == TWILL and not failing
 
 
+def test_where_events_always_fail_the_incumbent_has_it(clock):
+    class Failing(torch_clock.Event):
+        def query(self):
+            raise RuntimeError("operation not permitted when stream is capturing")
+
+    contest = Contest(clock.gpu()._replace(event=lambda: Failing(clock)), (STOCK, TWILL))
+    launches(contest, clock, 100, twill=2, stock=3)
+    assert contest.winner == STOCK
+
+
 def test_where_the_cpu_is_always_late_its_time_counts(clock):
     contest, count = Contest(clock.gpu(), (STOCK, TWILL)), 0
 

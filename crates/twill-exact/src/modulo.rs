@@ -5,7 +5,7 @@ use crate::bounds;
 use crate::encoding::{Candidate, Encoding, Reply};
 use crate::limits::Meter;
 use crate::progress::Progress;
-use crate::query::{self, Verdict};
+use crate::query::{self, Solution, Verdict};
 use crate::repetition;
 use crate::search::{self, SearchOptions};
 use std::ops::RangeInclusive;
@@ -70,18 +70,12 @@ pub(crate) fn schedule(
     }
     while best.as_ref().map_or(interval <= limit, |(found, _)| excluded < *found) {
         if query::spend_on_refused(refused, meter) {
-            return Modulo::Stopped {
-                bound: excluded,
-                best: best.map(|(interval, found)| (interval, found.candidate)),
-            };
+            return stopped(excluded, best);
         }
         match query::ask(problem, interval, Families::THROUGHPUT, meter) {
             Verdict::Found(found) => best = Some((interval, found)),
             Verdict::Excluded { .. } => (excluded, refused) = (interval + 1, refused + 1),
-            Verdict::Stopped => {
-                let best = best.map(|(interval, found)| (interval, found.candidate));
-                return Modulo::Stopped { bound: excluded, best };
-            }
+            Verdict::Stopped => return stopped(excluded, best),
         }
         interval = match &best {
             Some((found, _)) => excluded + (found - excluded) / 2,
@@ -94,6 +88,10 @@ pub(crate) fn schedule(
     let floor = bounds::least_length(problem, interval);
     let shortest = meter.within(length_work, || shorten(found.encoding, found.candidate, floor));
     Modulo::Found { interval, shortest }
+}
+
+fn stopped(bound: i64, best: Option<(i64, Box<Solution<'_>>)>) -> Modulo {
+    Modulo::Stopped { bound, best: best.map(|(interval, found)| (interval, found.candidate)) }
 }
 
 /// A schedule to start from: what was given, or that of the body which a large graph repeats, whichever is better.
@@ -118,9 +116,7 @@ fn repeated(problem: &Problem, meter: &Meter) -> Option<Pipeline> {
     let (interval, placements) = repetition.unrolled(&pipeline_of(interval, shortest.candidate).times_alone());
     // A schedule begins at 0.
     let first = placements.iter().map(|placed| placed.cycle).min()?;
-    let cycles: Vec<Cycles> = placements.iter().map(|placed| placed.cycle - first).collect();
-    let ends = cycles.iter().zip(problem.graph().operations()).map(|(cycle, op)| *cycle + op.span());
-    Some(Pipeline { interval, length: ends.max()?, cycles })
+    Pipeline::of(problem.graph(), interval, placements.iter().map(|placed| placed.cycle - first).collect())
 }
 
 fn pipeline_of(interval: i64, candidate: Candidate) -> Pipeline {

@@ -1,6 +1,6 @@
 //! A software pipeline without warps: the modulo schedule of phase 1 (docs/model.md).
 
-use crate::{Cycles, GroupId, Placement, Schedule};
+use crate::{Cycles, GroupId, LoopGraph, Placement, Schedule};
 
 /// When each operation issues; no groups, registers or buffers.
 ///
@@ -16,6 +16,12 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
+    /// The pipeline of a loop with these issue cycles, in the graph's order; `None` for a loop without operations.
+    pub fn of(graph: &LoopGraph, interval: Cycles, cycles: Vec<Cycles>) -> Option<Pipeline> {
+        let ends = cycles.iter().zip(graph.operations()).map(|(cycle, op)| *cycle + op.span());
+        Some(Pipeline { interval, length: ends.max()?, cycles })
+    }
+
     /// Overlapped copies of the loop body: `N = ⌈L / I⌉`.
     pub fn stages(&self) -> u32 {
         self.times_alone().stages()

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use twill_exact::SearchOptions;
 use twill_gaus::Control;
 use twill_graph::format::loop_dataflow;
-use twill_graph::{Cycles, Operation, Pipeline, Problem, StartSteps};
+use twill_graph::{Cycles, Pipeline, Problem, StartSteps};
 
 /// Operations from which on GauS is asked, and up to which: it takes a second then.
 const LARGE: RangeInclusive<usize> = 64..=512;
@@ -34,8 +34,5 @@ pub(crate) fn warm_start(problem: &Problem, search: &SearchOptions) -> Option<Pi
 pub(super) fn pipeline(problem: &Problem, found: &StartSteps) -> Option<Pipeline> {
     let cycle = |step: u64| i64::try_from(step).ok().map(Cycles);
     let cycles: Option<Vec<Cycles>> = found.steps.iter().map(|step| cycle(*step)).collect();
-    let (interval, cycles) = (cycle(found.interval?)?, cycles?);
-    let operations = problem.graph().operations();
-    let ends = cycles.iter().zip(operations).map(|(cycle, op): (&Cycles, &Operation)| *cycle + op.span());
-    Some(Pipeline { interval, length: ends.max()?, cycles })
+    Pipeline::of(problem.graph(), cycle(found.interval?)?, cycles?)
 }
