@@ -174,6 +174,7 @@ def test_short_operations_appear_when_zoomed(forward, show):
     assert all(b["right"] - b["left"] >= 1 for b in shown)
     chart(page).focus()
     page.keyboard.press("0")
+    settle(page)
     bar(page, "row_sum.fma.0", 1).focus()
     assert bar(page, "row_sum.fma.0", 1).is_visible()
 
