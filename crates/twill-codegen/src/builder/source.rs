@@ -166,7 +166,9 @@ impl<'a> LoopFacts<'a> {
         let input = operation.operand(Role::Input);
         match (stored, input) {
             (Some(value), Some(input)) => Region::part(&shape(*value), &input.shape, index),
-            _ => Region::whole(&[]),
+            // A constant is no tile of the loop, and is not cut.
+            (Some(value), None) => Region::whole(&shape(*value)),
+            (None, _) => Region::whole(&[]),
         }
     }
 
