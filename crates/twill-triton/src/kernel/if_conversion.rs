@@ -2,8 +2,8 @@
 //!
 //! What is in an `scf.if` is computed in any case; its loads and stores get the condition as a mask, its loops run no iteration where
 //! it does not hold, and its results are selected (Allen, Kennedy, Porterfield, Warren: Conversion of control dependence to data
-//! dependence, POPL 1983). A pipelined loop has no branches, and neither has the code around it. Branches with `scf.while`, barriers
-//! or atomic operations whose results are used are left.
+//! dependence, POPL 1983). A pipelined loop has no branches, and neither has the code around it. Branches with barriers or atomic
+//! operations whose results are used are left.
 
 use crate::mlir::{Attribute, BlockId, Module, NewOperation, OperationId, Type, ValueId};
 use crate::operations::{is_hint, is_pure};
@@ -32,14 +32,14 @@ pub(crate) fn if_converted(mut module: Module, function: OperationId) -> Module 
     module
 }
 
-/// Where only branches and loops over ranges stand around it.
+/// Where only branches and loops stand around it.
 fn is_in_the_way(module: &Module, function: OperationId, id: OperationId) -> bool {
     let mut inner = id;
     while let Some(parent) = module.parent(inner) {
         if parent == function {
             return true;
         }
-        if !matches!(module.operation(parent).name.as_str(), "scf.if" | "scf.for") {
+        if !matches!(module.operation(parent).name.as_str(), "scf.if" | "scf.for" | "scf.while") {
             return false;
         }
         inner = parent;
@@ -85,13 +85,32 @@ fn may_be_done(module: &Module, function: OperationId, id: OperationId) -> bool 
     if let Some(parts) = module.for_loop(id) {
         return module.block(parts.body).operations.iter().all(|inner| may_be_iterated(module, *inner));
     }
+    if let Some((head, tail)) = while_blocks(module, id) {
+        // Its head is executed once where its body is not.
+        return module.block(head).operations.iter().all(|inner| may_be_done(module, function, *inner))
+            && module.block(tail).operations.iter().all(|inner| may_be_iterated(module, *inner));
+    }
     // Who drops barriers says why: they order what is never read back.
-    is_pure(operation) || is_memory(name) || is_hint(name) || matches!(name, "scf.yield" | "gpu.barrier")
+    is_pure(operation)
+        || is_memory(name)
+        || is_hint(name)
+        || matches!(name, "scf.yield" | "scf.condition" | "gpu.barrier")
+}
+
+/// The head of an `scf.while`, which decides whether it goes on, and its body.
+fn while_blocks(module: &Module, id: OperationId) -> Option<(BlockId, BlockId)> {
+    let operation = module.operation(id);
+    let blocks: Vec<BlockId> =
+        operation.regions.iter().flat_map(|region| &module.region(*region).blocks).copied().collect();
+    match blocks.as_slice() {
+        [head, tail] if operation.name == "scf.while" => Some((*head, *tail)),
+        _ => None,
+    }
 }
 
 /// Whether an operation may stand in a loop that runs no iteration: whatever may be pipelined at all.
 fn may_be_iterated(module: &Module, id: OperationId) -> bool {
-    module.walk(id).all(|inner| !matches!(module.operation(inner).name.as_str(), "scf.while" | "tt.return"))
+    module.walk(id).all(|inner| module.operation(inner).name != "tt.return")
 }
 
 fn is_not_zero(module: &Module, value: ValueId) -> bool {
@@ -130,16 +149,7 @@ fn convert(module: &mut Module, function: OperationId, id: OperationId) {
                 continue;
             }
             module.move_before(inner, id);
-            match module.operation(inner).name.as_str() {
-                "tt.load" => mask(module, inner, 1, predicate),
-                "tt.store" | "tt.atomic_rmw" => mask(module, inner, 2, predicate),
-                "tt.descriptor_store" => move_away(module, inner, predicate),
-                "scf.for" => bound(module, inner, predicate),
-                "arith.divsi" | "arith.divui" | "arith.remsi" | "arith.remui" => {
-                    guard(module, function, inner, predicate)
-                }
-                _ => {}
-            }
+            predicated(module, function, inner, predicate);
         }
     }
     let results = module.operation(id).results.clone();
@@ -160,6 +170,19 @@ fn convert(module: &mut Module, function: OperationId, id: OperationId) {
         }
     }
     module.remove(id);
+}
+
+/// Makes an operation one that does nothing that is seen where the predicate does not hold.
+fn predicated(module: &mut Module, function: OperationId, id: OperationId, predicate: ValueId) {
+    match module.operation(id).name.as_str() {
+        "tt.load" => mask(module, id, 1, predicate),
+        "tt.store" | "tt.atomic_rmw" => mask(module, id, 2, predicate),
+        "tt.descriptor_store" => move_away(module, id, predicate),
+        "scf.for" => bound(module, id, predicate),
+        "scf.while" => go_on(module, function, id, predicate),
+        "arith.divsi" | "arith.divui" | "arith.remsi" | "arith.remui" => guard(module, function, id, predicate),
+        _ => {}
+    }
 }
 
 /// A new operation before another.
@@ -204,6 +227,21 @@ fn bound(module: &mut Module, id: OperationId, predicate: ValueId) {
     let [lower, upper, ..] = operands[..] else { return };
     operands[1] = select(module, id, predicate, upper, lower);
     module.replace_operands(id, operands);
+}
+
+/// A loop that goes on only where the predicate holds, too.
+fn go_on(module: &mut Module, function: OperationId, id: OperationId, predicate: ValueId) {
+    let Some((head, _)) = while_blocks(module, id) else { return };
+    for inner in module.block(head).operations.clone() {
+        if module.operation(inner).name != "scf.condition" {
+            predicated(module, function, inner, predicate);
+            continue;
+        }
+        let mut operands = module.operation(inner).operands.clone();
+        let Some(condition) = operands.first().copied() else { return };
+        operands[0] = add(module, inner, "arith.andi", vec![condition, predicate], Type::Integer(1));
+        module.replace_operands(inner, operands);
+    }
 }
 
 /// A division of numbers by 1 where the predicate does not hold.
