@@ -4,6 +4,7 @@ import json
 import sys
 import tempfile
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 from bench.gaus.cases import ABLATIONS, CP_SAT, DOWNHILL, EXACT, OURS, STEP, Job, Question
@@ -93,29 +94,36 @@ def steps(options: Namespace, children: Children, job: Job) -> dict:
 
 
 def cp_sat(options: Namespace, children: Children, job: Job) -> dict:
-    """Starts from the list schedule, and is worth as much if it is still building or presolving when time is over."""
-    question, hint = job.question, None
+    """Starts from the list schedule, and is worth as much if it is still building or presolving when time is over. Of a loop it starts
+    from ours, and asks for fewer live values at that interval and latency.
+    """
+    question = job.question
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "list.json"
-        command = [str(options.twill), "gaus", *question.arguments(), "--engine", "list", "--format", "json", "-q"]
+        path = Path(folder) / "start.json"
+        engine = ["--time-limit", str(job.seconds / 10)] if question.loop else ["--engine", "list"]
+        command = [str(options.twill), "gaus", *question.arguments(), *engine, "--format", "json", "-q"]
         ended = children.run([*command, "-o", str(path)], limit=GRACE)
         if ended.code != 0:
-            return {"status": "failed", "why": f"no list schedule to start from: {ended.stderr.strip()[:300]}"}
+            return {"status": "failed", "why": f"no schedule to start from: {ended.stderr.strip()[:300]}"}
         file = json.loads(path.read_text(encoding="utf-8"))
     step = dict(zip((op["name"] for op in file["graph"]["operations"]), file["steps"], strict=True))
-    hint = [step[name] for name in question.graph.names]
+    hint, interval = [step[name] for name in question.graph.names], file["summary"]["interval"]
+    if question.loop:
+        latency = checked(question, hint, interval).latency
+        question = replace(question, kind="storage", latency=latency)
     given = {"file": str(question.file.resolve()), "chaining": question.chaining, "kind": question.kind}
-    given |= {"weights": question.weights, "latency": question.latency, "hint": hint}
+    given |= {"weights": question.weights, "latency": question.latency, "interval": interval, "hint": hint}
     given |= {"seconds": job.seconds, "seed": job.seed}
     ended = children.run([sys.executable, "-m", "bench.gaus.cpsat"], json.dumps(given), limit=job.seconds + GRACE)
-    row = {"seconds": ended.seconds, "memory": ended.memory, "start": worth(question, hint), "trace": []}
+    start = checked(question, hint, interval).score(question.kind, question.weights)
+    row = {"seconds": ended.seconds, "memory": ended.memory, "start": start, "trace": [], "interval": interval}
     found = json.loads(ended.stdout) if ended.code == 0 else failure(ended)
     if found.get("why"):
         return row | {"status": "failed"} | found
     row |= {"proof": found["status"], "peer_bound": found["bound"], "trace": thinned(found["trace"])}
     row["parts"] = {"building": found["building"], "solving": found["solving"]}
-    measured = checked(question, found["steps"] or hint, None)
-    value = min(measured.score(question.kind, question.weights), row["start"])
+    measured = checked(question, found["steps"] or hint, interval)
+    value = min(measured.score(question.kind, question.weights), start)
     return row | {"status": "found", "value": value} | figures(measured)
 
 
@@ -124,10 +132,6 @@ def failure(ended: Ended) -> dict:
     if ended.code is None:
         return {"status": "killed", "bound": None, "steps": None, "trace": [], "building": None, "solving": None}
     return {"why": ended.stderr.strip()[-400:] or f"exit code {ended.code}"}
-
-
-def worth(question: Question, steps: list[int]) -> int:
-    return checked(question, steps, None).score(question.kind, question.weights)
 
 
 def checked(question: Question, steps: list[int], interval: int | None) -> Measured:

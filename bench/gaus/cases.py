@@ -27,6 +27,9 @@ LIST, FORCE, SPANS, ITERATIVE, SDC = "list", "force-directed", "spans", "ims", "
 EXACT, CP_SAT = "exact", "CP-SAT"
 STEP = "gradient steps"
 
+# Operations of a loop up to which CP-SAT looks for fewer live values: the model has a literal for each operation and step.
+MODELLED = 300
+
 # GS-Schedule's score: 100 for each unit of the peak, 1 for each step that a weighted edge spans.
 SCORE = (100, 1)
 # Latency bound of EPFL and gs_random, in critical paths.
@@ -156,6 +159,8 @@ def jobs(parts: list[str], folder: Path, seconds: float, seeds: int) -> list[Job
         for question, _ in hatschet(folder):
             found += [Job(question, who, 1, small, 0) for who in (EXACT, ITERATIVE, SDC)]
             found += [Job(question, OURS, seed, small, 0 if seed == 1 else 4) for seed in every]
+            if len(question.graph) <= MODELLED:
+                found.append(Job(question, CP_SAT, 1, seconds, 2))
     if "express" in parts:
         for question, _ in express(folder):
             found += [Job(question, who, 1, small, 0) for who in (LIST, FORCE, CP_SAT)]

@@ -3,7 +3,7 @@
 Start steps within mobility windows, one difference constraint for each dependence. Resources are one cumulative
 constraint each, with the peak as its capacity; storage is a cumulative constraint over lifetimes, which end where the
 last reader starts. Every variable is hinted from the warm start. One thread; the time limit is for the solver alone, so
-neither reading nor building the model counts.
+neither reading nor building the model counts. `cpsat_loop` has the model of a loop.
 """
 
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ortools.sat.python import cp_model
 
-from bench.gaus import graphs
+from bench.gaus import cpsat_loop, graphs
 from bench.gaus.check import measure
 from bench.gaus.graphs import Graph
 
@@ -90,12 +90,19 @@ class Trace(cp_model.CpSolverSolutionCallback):
         self.found.append((time.perf_counter() - self.began, round(self.objective_value)))
 
 
+def steps(solver: cp_model.CpSolver, starts: list | cpsat_loop.Starts) -> list[int]:
+    return starts.of(solver) if isinstance(starts, cpsat_loop.Starts) else [solver.value(start) for start in starts]
+
+
 def main() -> int:
     question = json.load(sys.stdin)
     graph = graphs.read(Path(question["file"]), question["chaining"])
     began = time.perf_counter()
-    weights = tuple(question["weights"])
-    made, starts = model(graph, question["kind"], weights, question["latency"], question["hint"])
+    latency, hint = question["latency"], question["hint"]
+    if question["interval"]:
+        made, starts = cpsat_loop.model(graph, question["interval"], latency, hint)
+    else:
+        made, starts = model(graph, question["kind"], tuple(question["weights"]), latency, hint)
     building = time.perf_counter() - began
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
@@ -106,7 +113,7 @@ def main() -> int:
     found = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
     answer = {
         "status": solver.status_name(status).lower(),
-        "steps": [solver.value(start) for start in starts] if found else None,
+        "steps": steps(solver, starts) if found else None,
         "bound": solver.best_objective_bound if status != cp_model.UNKNOWN or found else None,
         "trace": trace.found,
         "building": building,

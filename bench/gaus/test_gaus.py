@@ -3,10 +3,12 @@
 They need no build: a stand-in answers for `twill`. CP-SAT is tested where OR-Tools is installed.
 """
 
+import contextlib
 import dataclasses
 import importlib.util
 import itertools
 import json
+import random
 import subprocess
 import sys
 import tempfile
@@ -249,6 +251,32 @@ class Peer(Folder):
                 self.assertEqual(solver.solve(made), cp_model.OPTIMAL)
                 found = check(graph, [solver.value(start) for start in starts], latency).score(kind, weights)
                 self.assertEqual((found, solver.objective_value), (best, best), (file, kind, weights))
+
+    def test_cp_sat_finds_the_fewest_live_values_of_a_loop(self):
+        from ortools.sat.python import cp_model
+
+        from bench.gaus import cpsat_loop
+
+        chance = random.Random(7)
+        for case in range(40):
+            count, interval, latency = chance.randint(3, 5), chance.randint(1, 4), chance.randint(4, 6)
+            pairs = itertools.combinations(range(count), 2)
+            edges = [(u, v, chance.randint(0, 2), 0, 1) for u, v in pairs if chance.random() < 0.5]
+            edges += [(v, u, 1, chance.randint(1, 2), 1) for u, v, *_ in edges if chance.random() < 0.3]
+            uses = [[("unit", chance.randint(1, 2), 1)] if chance.random() < 0.5 else [] for _ in range(count)]
+            storage = [chance.randint(0, 3) for _ in range(count)]
+            graph = graphs.Graph("g", list("abcde"[:count]), [1] * count, storage, uses, edges, {"unit": 2})
+            known = {}
+            for steps in itertools.product(range(latency), repeat=count):
+                with contextlib.suppress(Broken):
+                    known[steps] = check(graph, list(steps), latency, interval).storage
+            if not known:
+                continue
+            made, starts = cpsat_loop.model(graph, interval, latency, list(max(known, key=known.get)))
+            solver = cp_model.CpSolver()
+            self.assertEqual(solver.solve(made), cp_model.OPTIMAL)
+            found = check(graph, starts.of(solver), latency, interval).storage
+            self.assertEqual((found, solver.objective_value), (min(known.values()),) * 2, case)
 
 
 if __name__ == "__main__":
