@@ -4,6 +4,7 @@ mod affine;
 mod carried_loads;
 mod carried_offsets;
 mod carried_operands;
+mod counted_loops;
 mod dependent_launch;
 mod dimensions;
 mod early_returns;
@@ -78,6 +79,7 @@ impl Kernel {
         let (module, dependent_launch) = dependent_launch::taken_out(module, function);
         let module = expanded(module, function);
         let module = early_returns::in_line(module, function);
+        let module = counted_loops::counted(module, function);
         let module = nested_loops::nested(module, function);
         let module = unroll::unrolled(module, function);
         let module = if_conversion::if_converted(module, function);
