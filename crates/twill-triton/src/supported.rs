@@ -148,7 +148,7 @@ pub enum Rule {
     Hint,
     /// Needs no rule, as it only computes its results: four instructions for each element.
     Default,
-    /// Branches around tiles are rewritten if they can be, and refused otherwise.
+    /// Branches around tiles, and loops that count, are rewritten if they can be, and refused otherwise.
     Branch,
     /// Is refused inside the loop.
     Refused,
@@ -163,8 +163,8 @@ pub fn rule(name: &str) -> Rule {
         None => {}
     }
     match name {
-        "scf.if" => Rule::Branch,
-        "scf.while" | "tt.call" | "tt.print" | "tt.assert" => Rule::Refused,
+        "scf.if" | "scf.while" => Rule::Branch,
+        "tt.call" | "tt.print" | "tt.assert" => Rule::Refused,
         _ if operations::is_synchronization(name) => Rule::Refused,
         "gpu.barrier" => Rule::Hint,
         "tt.dot" => Rule::Dot,
