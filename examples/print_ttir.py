@@ -360,7 +360,7 @@ def listed():
 
 LOOPS = (
     *("persistent", "carrying", "deep", "returning", "clearing", "dependent", "chosen", "adding", "recurrent", "branching"),
-    *("multiplying", "following", "scaled", "grouped", "filled", "counting"),
+    *("multiplying", "following", "scaled", "grouped", "filled", "counting", "dividing"),
 )
 
 VARIANTS = [

@@ -73,7 +73,9 @@ fn may_be_done(module: &Module, function: OperationId, id: OperationId) -> bool 
     // A division by 0 is nowhere defined.
     let divides = ["arith.divsi", "arith.divui", "arith.remsi", "arith.remui"].contains(&name);
     let is_tile = || operation.operands.iter().any(|v| module.type_of(*v).is_tensor());
-    let is_some = |v: ValueId| is_not_zero(module, v) || argument(module, function, v).is_some();
+    let is_some = |v: ValueId| {
+        is_not_zero(module, v) || argument(module, function, v).is_some() || number_of(module, v).is_some()
+    };
     if divides && is_tile() && !operation.operands.get(1).is_some_and(|v| is_some(*v))
         || operation.attributes.get("isVolatile").is_some()
     {
@@ -117,17 +119,28 @@ fn is_not_zero(module: &Module, value: ValueId) -> bool {
     module.integer_constant(value).is_some_and(|number| number != 0)
 }
 
-/// The parameter of the kernel that a value has in all its elements, by its index.
-fn argument(module: &Module, function: OperationId, mut value: ValueId) -> Option<usize> {
+/// What a value has in all its elements.
+fn repeated(module: &Module, mut value: ValueId) -> Option<ValueId> {
     while let Some(id) = module.defining_operation(value) {
         let operation = module.operation(id);
         let repeats = ["tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "arith.extsi"];
         if !repeats.contains(&operation.name.as_str()) {
-            return None;
+            break;
         }
         value = *operation.operands.first()?;
     }
+    Some(value)
+}
+
+/// The parameter of the kernel that a value has in all its elements, by its index.
+fn argument(module: &Module, function: OperationId, value: ValueId) -> Option<usize> {
+    let value = repeated(module, value)?;
     module.arguments(function).iter().position(|argument| *argument == value)
+}
+
+/// The number that a tile has in all its elements, of their type.
+fn number_of(module: &Module, value: ValueId) -> Option<ValueId> {
+    repeated(module, value).filter(|number| module.type_of(*number) == module.type_of(value).element())
 }
 
 fn convert(module: &mut Module, function: OperationId, id: OperationId) {
@@ -244,7 +257,7 @@ fn go_on(module: &mut Module, function: OperationId, id: OperationId, predicate:
     }
 }
 
-/// A division of numbers by 1 where the predicate does not hold.
+/// A division by 1 where the predicate does not hold.
 fn guard(module: &mut Module, function: OperationId, id: OperationId, predicate: ValueId) {
     let mut operands = module.operation(id).operands.clone();
     let Some(divisor) = operands.get(1).copied() else { return };
@@ -256,11 +269,14 @@ fn guard(module: &mut Module, function: OperationId, id: OperationId, predicate:
         // What is known of a remainder by a parameter is worth more than launches on 0.
         if let Some(index) = argument(module, function, divisor) {
             module.set_argument_attribute(function, index, NOT_ZERO, 1);
+            return;
         }
-        return;
     }
-    let one = integer(module, id, 1, &kind);
-    operands[1] = select(module, id, predicate, divisor, one);
+    let number = if kind.is_tensor() { number_of(module, divisor) } else { Some(divisor) };
+    let Some(number) = number else { return };
+    let one = integer(module, id, 1, kind.element());
+    let number = select(module, id, predicate, number, one);
+    operands[1] = if kind.is_tensor() { add(module, id, "tt.splat", vec![number], kind) } else { number };
     module.replace_operands(id, operands);
 }
 
