@@ -346,6 +346,18 @@ def tables():
     )
 
 
+def shared(kernel, flag):
+    """Programs that share a result, and a number in memory that says whose turn it is."""
+    return Variant(
+        name=kernel,
+        folder="fixtures/loops",
+        kernel=f"fixtures.loops.{kernel}",
+        arguments={"x_ptr": "*fp16", "y_ptr": "*fp16", "out_ptr": "*fp16", "n": "i32", flag: "*i32"},
+        constants={"BLOCK": 64},
+        divisible=("x_ptr", "y_ptr", "out_ptr"),
+    )
+
+
 def listed():
     pointers = ("q_ptr", "k_ptr", "v_ptr", "out_ptr")
     return Variant(
@@ -423,6 +435,8 @@ VARIANTS = [
     moving_pointers("product_wrapped_pointers", True),
     *(control_flow(kernel) for kernel in ("early_return", "nested", "while_loop", "regions", "flattened", "viewed", "successive")),
     *[pointers(kernel, module="loops", BLOCK=64) for kernel in LOOPS],
+    shared("locked", "lock_ptr"),
+    shared("ticketed", "count_ptr"),
     tables(),
     listed(),
     pointers("turned", BLOCK=64),

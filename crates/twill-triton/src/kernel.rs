@@ -5,6 +5,7 @@ mod carried_loads;
 mod carried_offsets;
 mod carried_operands;
 mod counted_loops;
+mod critical_sections;
 mod dependent_launch;
 mod dimensions;
 mod early_returns;
@@ -36,6 +37,7 @@ pub use crate::polynomial::{Polynomial, Symbol};
 pub use crate::tile::{Amount, Matrix};
 use crate::tile::{Axes, TileLoop};
 pub use crate::tile::{ENDLESS, LaunchNumber, LaunchOperator, MatrixTile, WholeTile};
+pub use critical_sections::CRITICAL_SECTION;
 pub use dependent_launch::grid_control;
 pub use early_returns::{RETURN_IF, RETURN_UNLESS};
 use grid::Differences;
@@ -79,6 +81,7 @@ impl Kernel {
         let (module, dependent_launch) = dependent_launch::taken_out(module, function);
         let module = expanded(module, function);
         let module = early_returns::in_line(module, function);
+        let module = critical_sections::enclosed(module, function);
         let module = counted_loops::counted(module, function);
         let module = nested_loops::nested(module, function);
         let module = unroll::unrolled(module, function);
@@ -135,8 +138,11 @@ impl Kernel {
     }
 
     /// The tile of a matrix that a `tt.store` through pointers writes outside of loops: what a tensor descriptor could write
-    /// as well. `None` where that is not proved.
+    /// as well. `None` where that is not proved, and before a critical section, which comes after all stores.
     pub fn stored_matrix(&self, store: OperationId) -> Option<MatrixTile> {
+        if self.critical_section().is_some() {
+            return None;
+        }
         matrix::stored(&self.module, self.function, store)
     }
 
@@ -157,6 +163,13 @@ impl Kernel {
     pub fn returns_early(&self) -> bool {
         let body = self.module.body(self.function).map_or(&[][..], |block| &self.module.block(block).operations);
         body.iter().any(|id| matches!(self.module.operation(*id).name.as_str(), RETURN_IF | RETURN_UNLESS))
+    }
+
+    /// The branch that is a [critical section](CRITICAL_SECTION), if the kernel ends with one.
+    pub fn critical_section(&self) -> Option<OperationId> {
+        let body = self.module.body(self.function)?;
+        let is_marked = |id: &OperationId| self.module.operation(*id).attributes.flag(CRITICAL_SECTION);
+        self.module.block(body).operations.iter().copied().find(is_marked)
     }
 
     /// Whether a loop of tile operations stands in another loop or in a branch.
@@ -193,7 +206,9 @@ pub fn find(module: &Module, name: Option<&str>) -> Result<OperationId, Error> {
 /// `scf.for` loops that hold no other; one that holds an `scf.while` is among them, and rejected later.
 fn innermost(module: &Module, function: OperationId) -> impl Iterator<Item = ForLoop<'_>> {
     let is_for = |id: OperationId| module.operation(id).name == "scf.for";
-    module.for_loops(function).filter(move |parts| !module.walk(parts.operation).skip(1).any(is_for))
+    let is_innermost = move |parts: &ForLoop<'_>| !module.walk(parts.operation).skip(1).any(is_for);
+    let is_ordered = |parts: &ForLoop<'_>| critical_sections::has(module, parts.operation);
+    module.for_loops(function).filter(move |parts| is_innermost(parts) && !is_ordered(parts))
 }
 
 fn check_trips(module: &Module, parts: &ForLoop<'_>) -> Result<(), Error> {

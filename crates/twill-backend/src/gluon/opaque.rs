@@ -127,7 +127,8 @@ pub(super) fn statement(
         }
         "tt.store" => {
             let [pointers, value, mask @ ..] = operands else { return unknown(operation) };
-            let layout = super::layout::infer(pointers, &names.layouts);
+            let layout =
+                [pointers, value].into_iter().find_map(|operand| super::layout::infer(operand, &names.layouts));
             let put = |e: &Expression| match &layout {
                 Some(layout) if !e.shape.is_empty() => names.tile(e, layout),
                 _ => of(e),

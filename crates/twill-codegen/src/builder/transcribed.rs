@@ -17,8 +17,11 @@ pub(crate) fn is_structured(name: &str) -> bool {
 
 impl KernelBuilder<'_> {
     /// Whether a group can execute an operation next to the pipelined loops as it stands: none of these is in it, and nothing that
-    /// orders threads or programs.
+    /// orders threads or programs, but in a critical section.
     pub fn is_transcribed(&self, id: OperationId) -> bool {
+        if self.kernel.critical_section() == Some(id) {
+            return true;
+        }
         let orders = |name: &str| name.contains("atomic") || name.contains("barrier") || name == "tt.return";
         let has_loop = |inner: OperationId| self.loops.iter().any(|l| l.parts.operation == inner);
         let mut all = self.module.walk(id);

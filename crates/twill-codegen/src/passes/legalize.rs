@@ -7,9 +7,10 @@ use crate::builder::bases::{Base, bases, may_meet};
 use crate::builder::carried::begin_differently;
 use crate::builder::early_returns::is_early_return;
 use crate::builder::kernel::KernelBuilder;
-use crate::error::Error;
+use crate::error::{Error, ONE_SUB_TILE};
 use crate::passes::epilogue::stores::is_store;
 use std::collections::BTreeSet;
+use twill_graph::GroupRole;
 use twill_triton::kernel::is_pure;
 use twill_triton::mlir::OperationId;
 
@@ -19,6 +20,7 @@ const NOT_LOWERED: &[&str] = &["tt.make_tensor_descriptor", "tt.make_tensor_ptr"
 /// The pass.
 pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
     check_top_level(builder)?;
+    check_critical_section(builder)?;
     check_order(builder)?;
     check_thread_barriers(builder)
 }
@@ -44,7 +46,9 @@ fn is_load(name: &str) -> bool {
 /// A barrier of the program's threads orders accesses of the same memory, of which one writes. It is left out where there are none.
 fn check_thread_barriers(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
     let module = lowering.module;
-    let is_barrier = |id: &OperationId| module.operation(*id).name == "gpu.barrier";
+    let section = lowering.kernel.critical_section();
+    let is_enclosed = |id: OperationId| section.is_some_and(|section| module.is_nested_in(id, section));
+    let is_barrier = |id: &OperationId| module.operation(*id).name == "gpu.barrier" && !is_enclosed(*id);
     let Some(barrier) = module.walk(lowering.kernel.function()).find(is_barrier) else { return Ok(()) };
     let is_atomic =
         |id: OperationId| matches!(module.operation(id).name.as_str(), "tt.atomic_rmw" | "tt.descriptor_reduce");
@@ -70,12 +74,38 @@ fn check_thread_barriers(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
     Ok(())
 }
 
+/// A critical section is executed by the only group that computes, after all that it stores by its threads.
+fn check_critical_section(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
+    let Some(section) = lowering.kernel.critical_section() else { return Ok(()) };
+    let module = lowering.module;
+    let computing = lowering.group_ids().into_iter().filter(|id| lowering.role(*id) == GroupRole::Compute);
+    if computing.count() > 1 {
+        return Err(lowering.unsupported(section, "a critical section of several warp groups", ONE_SUB_TILE));
+    }
+    let is_tma = |id: &OperationId| matches!(module.operation(*id).name.as_str(), "tt.descriptor_store" | "tt.descriptor_reduce");
+    let refused = [
+        (lowering.options.persistent, "a critical section of a persistent CTA's tile", "give each tile a CTA of its own (--persistent off)"),
+        (lowering.programs.is_some(), "a critical section of programs that share a CTA", "let each have a CTA of its own (without --cta-coarsening)"),
+        (lowering.has_tensor_memory(), "a critical section after MMAs in tensor memory", "use a kernel in order"),
+        (module.walk(lowering.kernel.function()).any(|id| is_tma(&id)), "a critical section after stores by TMA", "store through pointers"),
+    ];
+    match refused.into_iter().find(|(holds, ..)| *holds) {
+        Some((_, what, way_out)) => Err(lowering.unsupported(section, what, way_out)),
+        None => Ok(()),
+    }
+}
+
 /// Refuses loads after stores to the same argument, in the text or around a loop; loads of numbers also before them, since each
 /// group loads a number when it needs it.
 fn check_order(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
     let module = lowering.module;
     let stores = accesses(lowering, &is_store);
+    let section = lowering.kernel.critical_section();
     for (place, id, read) in accesses(lowering, &is_load) {
+        // One group executes it after its stores.
+        if section.is_some_and(|section| module.is_nested_in(id, section)) {
+            continue;
+        }
         let block = |id: OperationId| module.operation(id).block;
         let around = |id: OperationId| lowering.loops.iter().position(|l| block(id) == Some(l.parts.body));
         let enclosed = |id: OperationId| {

@@ -60,8 +60,9 @@ pub(crate) fn options(
     let even = !grows || matches!(order, TileOrder::Lpt { even_in_pairs: true, .. });
     // MMA batches need the registers that a loop over tiles takes: 2.5 % in attention backward.
     let pays = even && !in_tensor_memory && (!mma_batches || requested.wave_sync);
-    let persistent =
-        requested.persistent.unwrap_or(pays && !source.kernel.returns_early() && !source.kernel.is_nested());
+    let is_plain =
+        !source.kernel.returns_early() && !source.kernel.is_nested() && source.kernel.critical_section().is_none();
+    let persistent = requested.persistent.unwrap_or(pays && is_plain);
     let whole = Options {
         persistent,
         order,

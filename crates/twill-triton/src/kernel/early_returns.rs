@@ -87,9 +87,13 @@ fn returns_to_if(module: &mut Module, function: OperationId, block: BlockId) -> 
     }
 }
 
-/// The same for a branch that the function ends with.
+/// The same for a branch that the function ends with, before which nothing is multiplied.
 fn take_branch(module: &mut Module, entry: BlockId) -> bool {
-    let [.., branch, last] = module.block(entry).operations.as_slice() else { return false };
+    let [before @ .., branch, last] = module.block(entry).operations.as_slice() else { return false };
+    let multiplies = |id: &OperationId| module.walk(*id).any(|inner| module.operation(inner).name == "tt.dot");
+    if before.iter().any(multiplies) {
+        return false;
+    }
     let (branch, last) = (*branch, *last);
     let operation = module.operation(branch);
     let blocks = |k: usize| {

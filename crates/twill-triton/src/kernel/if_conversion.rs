@@ -32,8 +32,11 @@ pub(crate) fn if_converted(mut module: Module, function: OperationId) -> Module 
     module
 }
 
-/// Where only branches and loops stand around it.
+/// Where only branches and loops stand around it, and no critical section.
 fn is_in_the_way(module: &Module, function: OperationId, id: OperationId) -> bool {
+    if super::critical_sections::has(module, id) {
+        return false;
+    }
     let mut inner = id;
     while let Some(parent) = module.parent(inner) {
         if parent == function {

@@ -129,6 +129,38 @@ impl Module {
         "tt.return".clone_into(&mut self.operations[end.index()].name);
     }
 
+    /// Adds an operation without operands and results before another.
+    pub(crate) fn insert_plain(&mut self, before: OperationId, name: &str) {
+        let Operation { block, line, column, .. } = *self.operation(before);
+        let id = self.add_operation(block, line, column);
+        name.clone_into(&mut self.operations[id.index()].name);
+        self.move_before(id, before);
+    }
+
+    /// Makes operations that follow each other in a block those of an `scf.if` at their place, which is always taken. Nothing after
+    /// them reads what they make.
+    pub(crate) fn enclose(&mut self, operations: &[OperationId]) -> OperationId {
+        let like = operations.first().copied().unwrap_or(self.top());
+        let bit = Type::Integer(1);
+        let attributes = vec![("value", Attribute::Bool(true))];
+        let always = NewOperation { name: "arith.constant", operands: Vec::new(), attributes, result: (bit, "always"), like };
+        let always = self.insert_before(like, always);
+        let Operation { block, line, column, .. } = *self.operation(like);
+        let id = self.add_operation(block, line, column);
+        "scf.if".clone_into(&mut self.operations[id.index()].name);
+        self.set_operands(id, vec![always]);
+        self.move_before(id, like);
+        let region = self.add_region(id);
+        let body = self.add_block(region);
+        self.regions[region.index()].blocks.push(body);
+        let end = self.add_operation(Some(body), line, column);
+        "scf.yield".clone_into(&mut self.operations[end.index()].name);
+        for inner in operations {
+            self.move_before(*inner, end);
+        }
+        id
+    }
+
     /// Makes a block the only one of its operation's first region.
     pub(crate) fn keep_only(&mut self, id: OperationId, block: BlockId) {
         if let Some(region) = self.operation(id).regions.first().copied() {

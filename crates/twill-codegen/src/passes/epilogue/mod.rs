@@ -120,7 +120,15 @@ fn stores_of(lowering: &mut KernelBuilder<'_>, builder: &mut GroupBuilder, block
     let mut stores = Vec::new();
     for id in lowering.module.block(block).operations.clone() {
         let own = builder.id;
-        if lowering.is_transcribed(id) && lowering.has_stores(id) && lowering.first_compute_group() == own {
+        let is_section = lowering.kernel.critical_section() == Some(id);
+        let stores_here = lowering.is_transcribed(id) && (is_section || lowering.has_stores(id));
+        if stores_here && lowering.first_compute_group() == own {
+            if is_section {
+                // What is stored before it.
+                for node in stores.drain(..) {
+                    builder.place(builder.last(), node);
+                }
+            }
             Reader { lowering, group: builder }.transcribe(id)?;
         }
         if !stores::is_store(&lowering.module.operation(id).name) {
