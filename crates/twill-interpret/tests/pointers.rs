@@ -121,6 +121,7 @@ fn loops_through_pointers_compute_what_they_say() {
         ("loops/filled", [true, false, true, false]),
         ("loops/counting", [true, false, true, false]),
         ("loops/dividing", [true, false, true, false]),
+        ("loops/chained", [true, true, true, true]),
         ("pointers/nearest", [true, true, true, true]),
         ("pointers/halves", [true, false, true, true]),
         ("pointers/precise", [true, true, false, true]),
