@@ -67,7 +67,8 @@ pub struct GroupShares {
     pub ctas_per_sm: Option<u32>,
     /// Elements of 32 bits are multiplied by `mma.sync`, for which threads hold a part of the operands at a time.
     pub mma_sync_of_32_bits: bool,
-    /// What threads store to shared memory is fenced where only threads read it, too: for `twill lint`, which compares no addresses.
+    /// What threads store to shared memory is fenced where only threads read it, too, and before MMAs: for `twill lint`, which compares
+    /// no addresses.
     pub fenced_stores: bool,
 }
 

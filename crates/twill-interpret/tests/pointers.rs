@@ -230,6 +230,27 @@ fn what_threads_copied_is_fenced_where_the_barrier_is_that_of_a_tma_load() {
 }
 
 #[test]
+fn all_stores_are_fenced_and_a_fence_is_before_each_mma_where_that_is_asked_for() {
+    for name in ["loops/chained", "loops/following", "pointers/rounded"] {
+        let shares = GroupShares { fenced_stores: true, ..GroupShares::default() };
+        let (program, _) = program(name, &scheduled(name, true), Way { shares, ..plain() });
+        let mut mmas = 0;
+        for group in &program.groups {
+            let mut is_fenced = false;
+            visit(&group.body, &mut |op| match op {
+                Op::FenceProxyAsync => is_fenced = true,
+                Op::Wgmma { .. } => {
+                    mmas += 1;
+                    assert!(is_fenced, "{name}: {}", group.name);
+                }
+                _ => is_fenced = false,
+            });
+        }
+        assert!(mmas > 0, "{name}");
+    }
+}
+
+#[test]
 fn tiles_between_unknown_bounds_are_copied_in_one_where_they_are_whole() {
     let wholes = |boxes: bool| {
         let (program, _) = program("pointers/bounded", &scheduled("pointers/bounded", boxes), plain());

@@ -12,7 +12,8 @@ use std::collections::BTreeSet;
 /// The pass.
 ///
 /// Before: the groups are complete. After: between what a group's threads read of buffers that TMA fills, and its next arrival at an
-/// mbarrier, there is a fence; with [`fenced_stores`](crate::GroupShares::fenced_stores) there is one after what threads store.
+/// mbarrier, there is a fence; with [`fenced_stores`](crate::GroupShares::fenced_stores) there is one after what threads store, and
+/// one before MMAs.
 pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
     let program = &mut builder.program;
     let mut filled = BTreeSet::new();
@@ -34,7 +35,8 @@ pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Fences after all that threads store to buffers.
+/// Fences after all that threads store to buffers, and before MMAs: what the compiler stores for itself, such as for another layout,
+/// has none.
 fn fence_stores(nodes: &mut Vec<Node>) {
     let mut at = 0;
     while at < nodes.len() {
@@ -45,6 +47,13 @@ fn fence_stores(nodes: &mut Vec<Node>) {
         if let (Node::Op(Op::LocalStore { .. }, note), false) = (&nodes[at], is_fenced) {
             let note = note.clone();
             nodes.insert(at + 1, Node::Op(Op::FenceProxyAsync, note));
+        }
+        let follows = at.checked_sub(1).and_then(|before| nodes.get(before));
+        let is_begun = matches!(follows, Some(Node::Op(Op::FenceProxyAsync | Op::Wgmma { .. }, _)));
+        if let (Node::Op(Op::Wgmma { .. }, note), false) = (&nodes[at], is_begun) {
+            let note = note.clone();
+            nodes.insert(at, Node::Op(Op::FenceProxyAsync, note));
+            at += 1;
         }
         at += 1;
     }
