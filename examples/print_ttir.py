@@ -372,7 +372,7 @@ def listed():
 
 LOOPS = (
     *("persistent", "carrying", "deep", "returning", "clearing", "dependent", "chosen", "adding", "recurrent", "branching"),
-    *("multiplying", "following", "scaled", "grouped", "filled", "counting", "dividing", "chained"),
+    *("multiplying", "following", "scaled", "grouped", "filled", "counting", "dividing", "chained", "leaving", "ending"),
 )
 
 VARIANTS = [

@@ -45,8 +45,9 @@ class Run:
         self.left_out = 0
 
     def key(self, job: Job) -> list:
-        """Answers of other solvers do not depend on what was built here."""
-        return [*job.question.key, job.who, job.seed, job.seconds, "" if job.who == CP_SAT else self.build]
+        """Answers of other solvers do not depend on what was built here, but where they start from ours."""
+        is_others = job.who == CP_SAT and not job.question.loop
+        return [*job.question.key, job.who, job.seed, job.seconds, "" if is_others else self.build]
 
     def everything(self) -> None:
         wanted = jobs(self.options.parts, self.options.benchmarks, self.options.seconds, self.options.seeds)

@@ -102,7 +102,7 @@ def cp_sat(options: Namespace, children: Children, job: Job) -> dict:
         path = Path(folder) / "start.json"
         engine = ["--time-limit", str(job.seconds / 10)] if question.loop else ["--engine", "list"]
         command = [str(options.twill), "gaus", *question.arguments(), *engine, "--format", "json", "-q"]
-        ended = children.run([*command, "-o", str(path)], limit=GRACE)
+        ended = children.run([*command, "-o", str(path)], limit=job.seconds + GRACE)
         if ended.code != 0:
             return {"status": "failed", "why": f"no schedule to start from: {ended.stderr.strip()[:300]}"}
         file = json.loads(path.read_text(encoding="utf-8"))

@@ -87,7 +87,7 @@ def fewest(found: list[Loop]) -> Goal:
     least = figures.geomean([row["value"] / peer["storage"] for row, peer in same])
     return Goal(
         "HatScheT: CP-SAT finds no fewer live values at the same interval and latency",
-        f"fewest, proved, on {len(proved)} of {len(rows)}; fewer on {len(fewer)}{listed(fewer)}; where proved, the least is"
+        f"fewest, proved, on {len(proved)} of {len(rows)}; fewer on {len(fewer)}{f" ({', '.join(fewer)})" if fewer else ""}; where proved, the least is"
         f" {least:.3f} of iterative modulo scheduling's (geometric mean over {len(same)})",
         None if not rows else not fewer,
     )

@@ -23,7 +23,8 @@ const PROGRAMS: u32 = 3;
 /// A call of all programs with `n` products, of numbers whose products and sums are exact.
 fn call(n: usize, flag: &str) -> (Launch, Memory) {
     let mut random = SplitMix64::new(n as u64);
-    let mut numbers = || Data::Floats((0..n * TILE).map(|_| ((random.unit() * 2.0 - 1.0) * 4.0).round() / 4.0).collect());
+    let mut numbers =
+        || Data::Floats((0..n * TILE).map(|_| ((random.unit() * 2.0 - 1.0) * 4.0).round() / 4.0).collect());
     let f16 = || Type::Float(FloatKind::F16);
     let out = Data::Floats(vec![7.0; (1 + PROGRAMS as usize) * TILE]);
     let arrays = [
@@ -62,6 +63,33 @@ fn computes(text: &str, flag: &str, n: usize) -> i64 {
         Data::Integers(numbers) => numbers[0],
         _ => -1,
     }
+}
+
+/// Each program stores its part in its loop, where the group that loads does it: nothing would order that with the ticket.
+#[test]
+fn stores_of_another_group_before_a_ticket_are_refused() {
+    let machine = Machine::load("h200").unwrap();
+    let line = |of: &str| TICKETED.lines().find(|line| line.contains(of)).unwrap();
+    let (dot, yielded, narrow, store) =
+        (line("tt.dot"), line("scf.yield %acc_"), line("arith.truncf %acc "), line("tt.store %9,"));
+    // The addresses are of before the loop then.
+    let addresses: Vec<&str> = ["%5 = ", "%6 = ", "%7 = ", "%8 = ", "%9 = "].map(line).to_vec();
+    let sum = dot.trim().split(' ').next().unwrap();
+    let mut text = TICKETED.replace(&format!("{store}\n"), "");
+    for address in &addresses {
+        text = text.replace(&format!("{address}\n"), "");
+    }
+    let begun = line("%acc = scf.for");
+    text = text.replace(&format!("{narrow}\n"), "").replace(begun, &format!("{}\n{begun}", addresses.join("\n")));
+    let inside = format!("{}\n{store}\n{yielded}", narrow.replace("%acc ", &format!("{sum} ")));
+    text = text.replace(yielded, &inside);
+    let found = match Compiled::new(&text, &Question::new(&machine, 60_000)) {
+        Ok(compiled) => compiled.program(Way::default()).map(|_| ()).map_err(|error| error.to_string()),
+        Err(refusal) => Err(refusal.to_string()),
+    };
+    let refused =
+        found.as_ref().is_err_and(|why| why.contains("a critical section after stores of another warp group"));
+    assert!(refused, "{found:?}");
 }
 
 #[test]

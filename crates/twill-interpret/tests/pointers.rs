@@ -122,6 +122,8 @@ fn loops_through_pointers_compute_what_they_say() {
         ("loops/counting", [true, false, true, false]),
         ("loops/dividing", [true, false, true, false]),
         ("loops/chained", [true, true, true, true]),
+        ("loops/leaving", [true, false, true, false]),
+        ("loops/ending", [true, false, true, false]),
         ("pointers/nearest", [true, true, true, true]),
         ("pointers/halves", [true, false, true, true]),
         ("pointers/precise", [true, true, false, true]),

@@ -35,6 +35,13 @@ pub(crate) fn is_synchronization(operation: &str) -> bool {
     matches!(operation, "tt.atomic_load" | "tt.atomic_store" | "tt.atomic_poll")
 }
 
+/// Returns whether others see what it does: it writes memory, or orders programs.
+pub(crate) fn has_effect(operation: &str) -> bool {
+    matches!(memory(operation), Some(Memory::Store { .. } | Memory::Atomic { .. }))
+        || is_synchronization(operation)
+        || matches!(operation, "tt.print" | "tt.assert")
+}
+
 /// Returns whether it changes the type of elements and nothing else.
 pub fn is_conversion(operation: &str) -> bool {
     matches!(

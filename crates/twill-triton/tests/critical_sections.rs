@@ -46,6 +46,17 @@ fn a_ticket_is_taken_after_what_is_stored_before_it() {
 }
 
 #[test]
+fn a_lock_may_be_one_of_many() {
+    // Its address is computed in the loop that acquires it, and again where it is released.
+    let address = |name: &str| format!("    %{name} = tt.addptr %lock_ptr, %c1_i32 : !tt.ptr<i32>, i32\n");
+    let of = |line: &str, name: &str| format!("{}{}", address(name), line.replace("%lock_ptr", &format!("%{name}")));
+    let lines = ["tt.atomic_cas", "tt.atomic_rmw exch"].map(|name| LOCKED.lines().find(|l| l.contains(name)).unwrap());
+    let text = changed(LOCKED, lines[0], &of(lines[0], "acquired"));
+    assert!(section(&changed(&text, lines[1], &of(lines[1], "released"))).is_some());
+    assert_eq!(section(&text), None, "it releases another one");
+}
+
+#[test]
 fn a_loop_that_waits_for_another_program_is_left() {
     let compared = LOCKED.lines().find(|line| line.contains("tt.atomic_cas")).unwrap();
     let freed = LOCKED.lines().find(|line| line.contains("tt.atomic_rmw exch")).unwrap();
@@ -56,6 +67,8 @@ fn a_loop_that_waits_for_another_program_is_left() {
         (freed, &freed.replace("%c0_i32", "%c1_i32")),
         (freed, ""),
         ("arith.cmpi ne,", "arith.cmpi eq,"),
+        // It waits for what memory says.
+        (compared, "      %9 = tt.load %lock_ptr {isVolatile = true} : !tt.ptr<i32>"),
     ] {
         assert_ne!(from, to);
         assert_eq!(section(&changed(LOCKED, from, to)), None, "{to}");

@@ -10,12 +10,15 @@ use crate::builder::kernel::KernelBuilder;
 use crate::error::{Error, ONE_SUB_TILE};
 use crate::passes::epilogue::stores::is_store;
 use std::collections::BTreeSet;
-use twill_graph::GroupRole;
+use twill_graph::{GroupRole, OpId};
 use twill_triton::kernel::is_pure;
 use twill_triton::mlir::OperationId;
+use twill_triton::tile::TileOpKind;
 
 /// Pure operations that make no tile that a group could hold.
 const NOT_LOWERED: &[&str] = &["tt.make_tensor_descriptor", "tt.make_tensor_ptr", "tt.advance"];
+
+const IN_ORDER: &str = "use a kernel in order (--schedule in-order)";
 
 /// The pass.
 pub(crate) fn run(builder: &mut KernelBuilder<'_>) -> Result<(), Error> {
@@ -74,7 +77,7 @@ fn check_thread_barriers(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// A critical section is executed by the only group that computes, after all that it stores by its threads.
+/// A critical section is executed by the only group that computes, and what is stored before it is stored by the threads of that group.
 fn check_critical_section(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
     let Some(section) = lowering.kernel.critical_section() else { return Ok(()) };
     let module = lowering.module;
@@ -82,12 +85,29 @@ fn check_critical_section(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
     if computing.count() > 1 {
         return Err(lowering.unsupported(section, "a critical section of several warp groups", ONE_SUB_TILE));
     }
-    let is_tma = |id: &OperationId| matches!(module.operation(*id).name.as_str(), "tt.descriptor_store" | "tt.descriptor_reduce");
+    let is_tma = |id| matches!(module.operation(id).name.as_str(), "tt.descriptor_store" | "tt.descriptor_reduce");
+    let own = lowering.first_compute_group();
+    let stores_elsewhere = lowering.loops.iter().any(|l| {
+        let stores = |op: &OpId| {
+            let kind = l.tile_operation(*op).map(|tile| &tile.kind);
+            matches!(kind, Some(TileOpKind::Store(_) | TileOpKind::AtomicReduce(_))) && l.group(*op) != own
+        };
+        l.problem.graph().op_ids().any(|op| stores(&op))
+    });
     let refused = [
-        (lowering.options.persistent, "a critical section of a persistent CTA's tile", "give each tile a CTA of its own (--persistent off)"),
-        (lowering.programs.is_some(), "a critical section of programs that share a CTA", "let each have a CTA of its own (without --cta-coarsening)"),
-        (lowering.has_tensor_memory(), "a critical section after MMAs in tensor memory", "use a kernel in order"),
-        (module.walk(lowering.kernel.function()).any(|id| is_tma(&id)), "a critical section after stores by TMA", "store through pointers"),
+        (
+            lowering.options.persistent,
+            "a critical section of a persistent CTA's tile",
+            "give each tile a CTA of its own (--persistent off)",
+        ),
+        (
+            lowering.programs.is_some(),
+            "a critical section of programs that share a CTA",
+            "let each have a CTA of its own (without --cta-coarsening)",
+        ),
+        (lowering.has_tensor_memory(), "a critical section after MMAs in tensor memory", IN_ORDER),
+        (module.walk(lowering.kernel.function()).any(is_tma), "a critical section after stores by TMA", IN_ORDER),
+        (stores_elsewhere, "a critical section after stores of another warp group", IN_ORDER),
     ];
     match refused.into_iter().find(|(holds, ..)| *holds) {
         Some((_, what, way_out)) => Err(lowering.unsupported(section, what, way_out)),

@@ -47,6 +47,8 @@ pub(crate) fn options(
         Some(TileOrderOption::Linear) => TileOrder::Linear,
         Some(TileOrderOption::Lpt) => lpt,
         Some(TileOrderOption::GroupM) => TileOrder::GroupM(requested.group_m.unwrap_or(THRESHOLDS.group_m)),
+        // Programs take turns in the order of the source.
+        None if source.kernel.critical_section().is_some() => TileOrder::Linear,
         None if grows => lpt,
         None if is_product(loops) => TileOrder::GroupM(requested.group_m.unwrap_or(THRESHOLDS.group_m)),
         None => TileOrder::Linear,

@@ -4,7 +4,7 @@
 //! carried becomes a selection of the tile, which computes nothing.
 
 use crate::kernel::views;
-use crate::mlir::{Attribute, Module, NewOperation, OperationId, Type, ValueId};
+use crate::mlir::{Module, NewOperation, OperationId, ValueId};
 use crate::operations::{Memory, memory};
 
 /// The module with no loop of a function yielding what it loads.
@@ -30,14 +30,7 @@ pub(crate) fn through_registers(mut module: Module, function: OperationId) -> Mo
 
 /// A copy of a tile before an operation: a selection whose both sides are the tile.
 pub(super) fn copied_before(module: &mut Module, before: OperationId, value: ValueId) -> ValueId {
-    let bit = NewOperation {
-        name: "arith.constant",
-        operands: Vec::new(),
-        attributes: vec![("value", Attribute::Bool(true))],
-        result: (Type::Integer(1), "always"),
-        like: before,
-    };
-    let always = module.insert_before(before, bit);
+    let always = module.insert_true(before);
     let (kind, name) = (module.type_of(value).clone(), module.value(value).name.clone());
     let same = NewOperation {
         name: "arith.select",

@@ -7,10 +7,10 @@
 //! ```
 //!
 //! becomes `for start in range(start, end, BLOCK)`, as MLIR's `upliftWhileToForLoop` has it: the condition compares a carried value with
-//! what does not change, and each iteration adds to it what is above 0. A loop around another one is left as it is.
+//! what does not change, and each iteration adds to it what is above 0. It is a loop that multiplies tiles, with no other in it.
 
-use crate::mlir::{BlockId, Definition, Module, NewOperation, OperationId, ValueId};
-use crate::operations::is_pure;
+use crate::mlir::{Attribute, BlockId, Definition, Module, NewOperation, OperationId, Type, ValueId};
+use crate::operations::{Memory, is_pure, is_synchronization, memory};
 
 /// The module with such loops of a function as `scf.for`.
 pub(crate) fn counted(mut module: Module, function: OperationId) -> Module {
@@ -43,12 +43,13 @@ struct Counted {
 
 impl Counted {
     fn of(module: &Module, id: OperationId) -> Option<Counted> {
-        let operation = module.operation(id);
-        let blocks: Vec<BlockId> =
-            operation.regions.iter().flat_map(|region| &module.region(*region).blocks).copied().collect();
-        let &[head, tail] = blocks.as_slice() else { return None };
-        let has_loop = |inner: OperationId| matches!(module.operation(inner).name.as_str(), "scf.for" | "scf.while");
-        if module.walk(id).skip(1).any(has_loop) {
+        let (head, tail) = module.while_blocks(id)?;
+        let holds = |wanted: &dyn Fn(OperationId) -> bool| module.walk(id).skip(1).any(wanted);
+        let name = |inner: OperationId| module.operation(inner).name.as_str();
+        if !holds(&|inner| name(inner) == "tt.dot")
+            || holds(&|inner| matches!(name(inner), "scf.for" | "scf.while"))
+            || holds(&|inner| waits(module, inner))
+        {
             return None;
         }
         let carried = &module.block(head).arguments;
@@ -72,10 +73,20 @@ impl Counted {
         let counts = sum.name == "arith.addi"
             && argument(before).is_some_and(|k| passed.get(k) == Some(&counter))
             && is_positive(module, step);
-        let is_pure = |inner: &OperationId| is_pure(module.operation(*inner)) || Some(*inner) == module.terminator(head);
+        let is_pure =
+            |inner: &OperationId| is_pure(module.operation(*inner)) || Some(*inner) == module.terminator(head);
         let is_plain = module.block(head).operations.iter().all(is_pure);
         let found = Counted { id, head, tail, counter, bound, inclusive, step, passed };
-        (counts && is_plain && found.is_fixed(module, bound) && found.is_fixed(module, step)).then_some(found)
+        let is_range = counts && is_plain && found.is_fixed(module, bound) && found.is_fixed(module, step);
+        (is_range && !found.never_runs(module)).then_some(found)
+    }
+
+    /// Whether it is known to run no iteration.
+    fn never_runs(&self, module: &Module) -> bool {
+        let first = module.operation(self.id).operands.get(self.counter).copied();
+        let first = first.and_then(|value| module.integer_constant(value));
+        let last = module.integer_constant(self.bound).map(|bound| bound + i128::from(self.inclusive));
+        matches!((first, last), (Some(first), Some(last)) if first >= last)
     }
 
     /// Whether a value is the same in all iterations: of before the loop, or computed in the loop's head of such values.
@@ -111,7 +122,7 @@ impl Counted {
         let mut bound = self.bound;
         if self.inclusive {
             let kind = module.type_of(bound).clone();
-            let one = crate::mlir::Attribute::Integer { value: 1, kind: kind.clone() };
+            let one = Attribute::Integer { value: 1, kind: kind.clone() };
             let constant = NewOperation {
                 name: "arith.constant",
                 operands: Vec::new(),
@@ -148,6 +159,14 @@ impl Counted {
     }
 }
 
+/// Whether an operation may wait for other programs: what it reads is not to be read ahead.
+fn waits(module: &Module, id: OperationId) -> bool {
+    let operation = module.operation(id);
+    let is_used = || operation.results.iter().any(|result| !module.uses(*result).is_empty());
+    let is_atomic = matches!(memory(&operation.name), Some(Memory::Atomic { .. }));
+    operation.attributes.get("isVolatile").is_some() || is_synchronization(&operation.name) || is_atomic && is_used()
+}
+
 /// Whether a number is above 0 in any launch.
 fn is_positive(module: &Module, value: ValueId) -> bool {
     if let Some(number) = module.integer_constant(value) {
@@ -156,7 +175,11 @@ fn is_positive(module: &Module, value: ValueId) -> bool {
     let Some(operation) = module.defining_operation(value).map(|id| module.operation(id)) else { return false };
     match operation.name.as_str() {
         "tt.get_num_programs" => true,
-        "arith.extsi" | "arith.extui" => operation.operands.iter().all(|operand| is_positive(module, *operand)),
+        // A bit is -1 as a number with a sign.
+        "arith.extsi" | "arith.extui" => operation
+            .operands
+            .iter()
+            .all(|operand| *module.type_of(*operand) != Type::Integer(1) && is_positive(module, *operand)),
         _ => false,
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! `cf.cond_br` to a block that only returns becomes [`RETURN_IF`] or [`RETURN_UNLESS`], and the other block follows. So does an
 //! `scf.if` without results and without another way, after which the function returns: what is in it follows. Where both blocks do
-//! something before they return, they are the two ways of an `scf.if`, which if-conversion brings to one.
+//! something before they return, they are the two ways of an `scf.if`, which if-conversion brings to one. So they are where the function
+//! does something that is seen before the branch: each group returns before it does anything else.
 
 use crate::mlir::{BlockId, Module, OperationId};
+use crate::operations;
 
 /// Ends the program if its operand holds.
 pub const RETURN_IF: &str = "twill.return_if";
@@ -42,6 +44,8 @@ fn take_next_block(module: &mut Module, function: OperationId) -> bool {
             module.append_operations(entry, next);
             true
         }
+        // Who returns early does it before anything else.
+        ("cf.cond_br", ..) if has_effect(module, entry) => returns_to_if(module, function, entry),
         ("cf.cond_br", [then, otherwise], 1) => {
             let (then, otherwise) = (*then, *otherwise);
             let (name, next) = match (only_returns(module, then), only_returns(module, otherwise)) {
@@ -87,13 +91,18 @@ fn returns_to_if(module: &mut Module, function: OperationId, block: BlockId) -> 
     }
 }
 
-/// The same for a branch that the function ends with, before which nothing is multiplied.
+/// Whether a block does something that is seen before the branch that it ends with.
+fn has_effect(module: &Module, block: BlockId) -> bool {
+    let last = module.terminator(block).map(|end| module.operation(end).name == "tt.return");
+    let ending = if last == Some(true) { 2 } else { 1 };
+    let before = module.block(block).operations.iter().rev().skip(ending);
+    let is_seen = |id: OperationId| operations::has_effect(&module.operation(id).name);
+    before.into_iter().any(|id| module.walk(*id).any(is_seen))
+}
+
+/// The same for a branch that the function ends with.
 fn take_branch(module: &mut Module, entry: BlockId) -> bool {
-    let [before @ .., branch, last] = module.block(entry).operations.as_slice() else { return false };
-    let multiplies = |id: &OperationId| module.walk(*id).any(|inner| module.operation(inner).name == "tt.dot");
-    if before.iter().any(multiplies) {
-        return false;
-    }
+    let [.., branch, last] = module.block(entry).operations.as_slice() else { return false };
     let (branch, last) = (*branch, *last);
     let operation = module.operation(branch);
     let blocks = |k: usize| {
@@ -102,7 +111,7 @@ fn take_branch(module: &mut Module, entry: BlockId) -> bool {
     };
     let has_loop = module.walk(branch).any(|id| module.operation(id).name == "scf.for");
     let ([body], []) = (blocks(0), blocks(1)) else { return false };
-    if operation.name != "scf.if" || !operation.results.is_empty() || !has_loop {
+    if operation.name != "scf.if" || !operation.results.is_empty() || !has_loop || has_effect(module, entry) {
         return false;
     }
     let body = *body;

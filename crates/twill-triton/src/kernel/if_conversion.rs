@@ -90,7 +90,7 @@ fn may_be_done(module: &Module, function: OperationId, id: OperationId) -> bool 
     if let Some(parts) = module.for_loop(id) {
         return module.block(parts.body).operations.iter().all(|inner| may_be_iterated(module, *inner));
     }
-    if let Some((head, tail)) = while_blocks(module, id) {
+    if let Some((head, tail)) = module.while_blocks(id) {
         // Its head is executed once where its body is not.
         return module.block(head).operations.iter().all(|inner| may_be_done(module, function, *inner))
             && module.block(tail).operations.iter().all(|inner| may_be_iterated(module, *inner));
@@ -100,17 +100,6 @@ fn may_be_done(module: &Module, function: OperationId, id: OperationId) -> bool 
         || is_memory(name)
         || is_hint(name)
         || matches!(name, "scf.yield" | "scf.condition" | "gpu.barrier")
-}
-
-/// The head of an `scf.while`, which decides whether it goes on, and its body.
-fn while_blocks(module: &Module, id: OperationId) -> Option<(BlockId, BlockId)> {
-    let operation = module.operation(id);
-    let blocks: Vec<BlockId> =
-        operation.regions.iter().flat_map(|region| &module.region(*region).blocks).copied().collect();
-    match blocks.as_slice() {
-        [head, tail] if operation.name == "scf.while" => Some((*head, *tail)),
-        _ => None,
-    }
 }
 
 /// Whether an operation may stand in a loop that runs no iteration: whatever may be pipelined at all.
@@ -247,7 +236,7 @@ fn bound(module: &mut Module, id: OperationId, predicate: ValueId) {
 
 /// A loop that goes on only where the predicate holds, too.
 fn go_on(module: &mut Module, function: OperationId, id: OperationId, predicate: ValueId) {
-    let Some((head, _)) = while_blocks(module, id) else { return };
+    let Some((head, _)) = module.while_blocks(id) else { return };
     for inner in module.block(head).operations.clone() {
         if module.operation(inner).name != "scf.condition" {
             predicated(module, function, inner, predicate);

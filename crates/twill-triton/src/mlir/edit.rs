@@ -137,14 +137,23 @@ impl Module {
         self.move_before(id, before);
     }
 
+    /// Adds a bit that is always set before an operation.
+    pub(crate) fn insert_true(&mut self, before: OperationId) -> ValueId {
+        let bit = NewOperation {
+            name: "arith.constant",
+            operands: Vec::new(),
+            attributes: vec![("value", Attribute::Bool(true))],
+            result: (Type::Integer(1), "always"),
+            like: before,
+        };
+        self.insert_before(before, bit)
+    }
+
     /// Makes operations that follow each other in a block those of an `scf.if` at their place, which is always taken. Nothing after
     /// them reads what they make.
     pub(crate) fn enclose(&mut self, operations: &[OperationId]) -> OperationId {
         let like = operations.first().copied().unwrap_or(self.top());
-        let bit = Type::Integer(1);
-        let attributes = vec![("value", Attribute::Bool(true))];
-        let always = NewOperation { name: "arith.constant", operands: Vec::new(), attributes, result: (bit, "always"), like };
-        let always = self.insert_before(like, always);
+        let always = self.insert_true(like);
         let Operation { block, line, column, .. } = *self.operation(like);
         let id = self.add_operation(block, line, column);
         "scf.if".clone_into(&mut self.operations[id.index()].name);

@@ -31,6 +31,17 @@ pub struct ForLoop<'module> {
 }
 
 impl Module {
+    /// The head of an `scf.while`, which decides whether it goes on, and its body; `None` for other operations.
+    pub fn while_blocks(&self, id: OperationId) -> Option<(BlockId, BlockId)> {
+        let operation = self.operation(id);
+        let blocks: Vec<BlockId> =
+            operation.regions.iter().flat_map(|region| &self.region(*region).blocks).copied().collect();
+        match blocks.as_slice() {
+            [head, tail] if operation.name == "scf.while" => Some((*head, *tail)),
+            _ => None,
+        }
+    }
+
     /// The parts of the operation, if it is an `scf.for`.
     pub fn for_loop(&self, id: OperationId) -> Option<ForLoop<'_>> {
         let operation = self.operation(id);

@@ -79,7 +79,9 @@ impl LoopBuilder<'_, '_> {
             let is_made_outside = self.reader.group.sections.iter().any(|section| makes(section, to));
             match (before_it.get(&to), is) {
                 // It has begun further out, where no MMA of it is in flight.
-                (None, true) if is_waited_for || is_made_outside => nodes.push(Node::Op(Op::WgmmaInit(to), Note::default())),
+                (None, true) if is_waited_for || is_made_outside => {
+                    nodes.push(Node::Op(Op::WgmmaInit(to), Note::default()))
+                }
                 (Some(false), true) => nodes.push(Node::Op(Op::WgmmaInit(to), Note::default())),
                 // Who is renamed first in every iteration is read by nobody before.
                 (Some(true), false) if is_made_first(&body, to) && !is_waited_for => {
