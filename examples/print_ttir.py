@@ -433,7 +433,7 @@ VARIANTS = [
     product("branching", parameters={"bias_ptr": "*fp32", "counts_ptr": "*fp32", "K": "i32"}),
     moving_pointers("product_moving_pointers", False),
     moving_pointers("product_wrapped_pointers", True),
-    *(control_flow(kernel) for kernel in ("early_return", "nested", "while_loop", "regions", "flattened", "viewed", "successive")),
+    *(control_flow(kernel) for kernel in ("early_return", "nested", "while_loop", "regions", "flattened", "viewed", "successive", "scanned")),
     *[pointers(kernel, module="loops", BLOCK=64) for kernel in LOOPS],
     shared("locked", "lock_ptr"),
     shared("ticketed", "count_ptr"),

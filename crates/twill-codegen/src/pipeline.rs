@@ -186,7 +186,7 @@ fn lower_few_trips(
     if !has_shorter {
         return run_passes(not_too_long(builder)?, after).map(Lowered::Open);
     }
-    if let Ok(checked) = run_passes(builder, after).and_then(check) {
+    if let Ok(checked) = not_too_long(builder).and_then(|builder| run_passes(builder, after)).and_then(check) {
         return Ok(Lowered::Proved(checked));
     }
     let options = without_shorter_pipelines(options);

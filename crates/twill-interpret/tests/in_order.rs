@@ -66,7 +66,7 @@ fn call(n: i64, programs: u32, seed: u64) -> (Launch, Memory) {
 
 #[test]
 fn control_flow() {
-    for name in ["early_return", "nested", "successive", "while_loop", "regions", "flattened", "viewed"] {
+    for name in ["early_return", "nested", "successive", "while_loop", "regions", "flattened", "viewed", "scanned"] {
         let module = twill_triton::mlir::parse(&example(&format!("fixtures/in_order/{name}")), name).unwrap();
         let programs = programs(&module);
         for n in [1, 2, 3, 5] {

@@ -46,10 +46,15 @@ pub(crate) fn add_loop(lowering: &mut KernelBuilder<'_>, group: &mut GroupBuilde
                 break;
             }
             *group = before;
+            let known = wanted.len();
             for key in missing {
                 if !wanted.contains(&key) {
                     wanted.push(key);
                 }
+            }
+            if wanted.len() == known {
+                // What is asked for again is asked for before it can begin.
+                return Err(Reader { lowering, group }.unknown_recurrence(index));
             }
         }
     }
