@@ -59,6 +59,7 @@ pub struct Kernel {
     loops: Vec<TileLoop>,
     differences: Differences,
     dependent_launch: bool,
+    critical_section: Option<OperationId>,
 }
 
 impl Kernel {
@@ -114,7 +115,8 @@ impl Kernel {
                 }
             }
         }
-        Ok(Kernel { module, function, name, loops, differences, dependent_launch })
+        let critical_section = critical_sections::of(&module, function);
+        Ok(Kernel { module, function, name, loops, differences, dependent_launch, critical_section })
     }
 
     /// The kernel's name.
@@ -167,9 +169,7 @@ impl Kernel {
 
     /// The branch that is a [critical section](CRITICAL_SECTION), if the kernel ends with one.
     pub fn critical_section(&self) -> Option<OperationId> {
-        let body = self.module.body(self.function)?;
-        let is_marked = |id: &OperationId| self.module.operation(*id).attributes.flag(CRITICAL_SECTION);
-        self.module.block(body).operations.iter().copied().find(is_marked)
+        self.critical_section
     }
 
     /// Whether a loop of tile operations stands in another loop or in a branch.

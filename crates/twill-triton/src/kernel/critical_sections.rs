@@ -44,6 +44,12 @@ pub(crate) fn enclosed(mut module: Module, function: OperationId) -> Module {
     module
 }
 
+/// The critical section of a function, if it has one.
+pub(super) fn of(module: &Module, function: OperationId) -> Option<OperationId> {
+    let is_marked = |id: &OperationId| module.operation(*id).attributes.flag(CRITICAL_SECTION);
+    module.block(module.body(function)?).operations.iter().copied().find(is_marked)
+}
+
 /// Whether an operation stands in a critical section.
 pub(crate) fn has(module: &Module, id: OperationId) -> bool {
     module.ancestors(id).any(|outer| module.operation(outer).attributes.flag(CRITICAL_SECTION))
