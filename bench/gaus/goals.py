@@ -84,10 +84,11 @@ def fewest(found: list[Loop]) -> Goal:
     fewer = [row["graph"] for row, _ in rows if row["value"] < row["start"]]
     proved = [(row, peer) for row, peer in rows if row["proof"] == "optimal" and row["value"] == row["start"]]
     same = [(row, peer) for row, peer in proved if peer and peer["interval"] == row["interval"] and peer["storage"]]
+    names = f" ({', '.join(fewer)})" if fewer else ""
     least = figures.geomean([row["value"] / peer["storage"] for row, peer in same])
     return Goal(
         "HatScheT: CP-SAT finds no fewer live values at the same interval and latency",
-        f"fewest, proved, on {len(proved)} of {len(rows)}; fewer on {len(fewer)}{f" ({', '.join(fewer)})" if fewer else ""}; where proved, the least is"
+        f"fewest, proved, on {len(proved)} of {len(rows)}; fewer on {len(fewer)}{names}; where proved, the least is"
         f" {least:.3f} of iterative modulo scheduling's (geometric mean over {len(same)})",
         None if not rows else not fewer,
     )
