@@ -81,7 +81,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    pub fn unknown_recurrence(&self, index: usize) -> Error {
+    fn unknown_recurrence(&self, index: usize) -> Error {
         self.lowering.unsupported(
             self.lowering.loops[index].parts.operation,
             "a carried value of an iteration that has gone by",

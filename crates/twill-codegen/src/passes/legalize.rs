@@ -18,6 +18,7 @@ use twill_triton::tile::TileOpKind;
 /// Pure operations that make no tile that a group could hold.
 const NOT_LOWERED: &[&str] = &["tt.make_tensor_descriptor", "tt.make_tensor_ptr", "tt.advance"];
 
+/// The way out of what no pipelined kernel does.
 const IN_ORDER: &str = "use a kernel in order (--schedule in-order)";
 
 /// The pass.

@@ -120,6 +120,7 @@ impl Counted {
         let initial = module.operation(id).operands.clone();
         let arguments = module.block(self.head).arguments.clone();
         let mut bound = self.bound;
+        // The greatest number has none above it, and a loop that it bounds has no end.
         if self.inclusive {
             let kind = module.type_of(bound).clone();
             let one = Attribute::Integer { value: 1, kind: kind.clone() };

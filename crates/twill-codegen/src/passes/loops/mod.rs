@@ -53,8 +53,11 @@ pub(crate) fn add_loop(lowering: &mut KernelBuilder<'_>, group: &mut GroupBuilde
                 }
             }
             if wanted.len() == known {
-                // What is asked for again is asked for before it can begin.
-                return Err(Reader { lowering, group }.unknown_recurrence(index));
+                return Err(lowering.unsupported(
+                    lowering.loops[index].parts.operation,
+                    "a carried value that is read before its loop computes it",
+                    "compute it from the loop's index, or use two kernels",
+                ));
             }
         }
     }
