@@ -17,6 +17,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 from . import graphs, planting
@@ -119,6 +120,7 @@ def timed(case: Case, call: Call, reference: Call | None, peers: dict[str, Call]
             "configurations": one.configurations,
             "gain": one.gain and round(one.gain, 3),
             "launches": one.launches,
+            "collected": found.kernel and collected_name(one.name, found.kernel.ttir),
             "times": [
                 {"winner": c.winner, **{side: round(ms, 4) for side, ms in c.milliseconds.items()}}
                 for c in found.contests.values()
@@ -185,9 +187,16 @@ def of_mma(activation: Any) -> list[tuple[Any, Any]]:
     return list(zip(activation.status(), found))
 
 
+def collected_name(name: str, ttir: str) -> str:
+    """What `twill collect` calls a kernel."""
+    from twill_gpu.collecting import folder
+
+    return folder.path_of(Path(), name, ttir).stem
+
+
 def is_settled(activation: Any) -> bool:
-    """Whether each kernel is stock Triton's for good, or has no contest that is open."""
-    return all(
+    """Whether each kernel is stock Triton's for good, or has no contest that is open; nor has an autotuner."""
+    return all(one.is_settled for one in list(activation._activity.restored_at_end)) and all(
         one.status == "stock" or (found.challengers and found.contests and one.grids == len(found.contests))
         for one, found in of_mma(activation)
     )

@@ -5,10 +5,12 @@
 
 Needs torch, Triton 3.6 and twill_gpu. Contenders alternate in short blocks, with the GPU idle before each, so that no
 queue of launches fills up; a figure is the median over all blocks of a block's mean. Kernels and tensors are the same.
-Under `TWILL=1` who has the launches is settled: stock Triton, or Twill's kernel in Gluon or in CUDA.
+Under `TWILL=1` who has the launches is settled: stock Triton, or Twill's kernel in Gluon or in CUDA; under `triton.autotune`
+the configuration that it chose by stock Triton, or another one by Twill's kernel.
 """
 
 import argparse
+import itertools
 import json
 import statistics
 import sys
@@ -61,10 +63,13 @@ def cases(device: str, has_gpu: bool) -> dict[str, dict[str, tuple[Callable, dic
     import torch
     import triton
     import twill_gpu
+    from triton.runtime.autotuner import Autotuner
     from triton.tools.tensor_descriptor import TensorDescriptor
     from twill_gpu.marks import OWN_LAUNCHES
 
     tiles = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
+    # Before Twill stands in its place.
+    stock_tuner = type("StockAutotuner", (Autotuner,), {"run": Autotuner.run})
 
     def matrices() -> list:
         return [torch.zeros(SIZE, SIZE, device=device, dtype=torch.float16) for _ in range(3)]
@@ -92,10 +97,21 @@ def cases(device: str, has_gpu: bool) -> dict[str, dict[str, tuple[Callable, dic
         # Activation leaves it alone.
         setattr(stock, OWN_LAUNCHES, True)
         by = {"twill_gpu.jit": ours, **activated(function, lambda kernel: launch(kernel, few), has_gpu)}
-        return {
+
+        def tuned_launch(kernel: object) -> Callable:
+            return lambda number: kernel[(1, 1)](*few[number % len(few)])
+
+        found = {
             case: (launch(stock, sets), {name: launch(kernel, sets) for name, kernel in by.items()})
             for case, sets in {"same tensors": few, "other tensors each time": sets}.items()
         }
+        if arguments is pointers:
+            # Its tensors are those of any tiles.
+            tuned = {name: tuned_launch(kernel) for name, kernel in autotuned(function, tiles, tuned_launch).items()}
+            stock_tuned = tuned_launch(tuned_by(stock_tuner, stock, tiles))
+            stock_tuned(0)
+            found["triton.autotune"] = stock_tuned, tuned
+        return found
 
     return {
         "gemm_tma": launches(gemm_tma.gemm_tma.fn, descriptors),
@@ -121,6 +137,51 @@ def activated(function: Callable, launch: Callable, has_gpu: bool) -> dict[str, 
             decide(one, Contest.settled(None, side, {}), lambda: launch(kernel))
             kernels[f"TWILL=1: {name}"] = kernel
     return kernels
+
+
+def tuned_by(tuner: type, function: object, tiles: dict[str, int]) -> object:
+    """A kernel under an autotuner of two configurations, which finds the first one faster."""
+    import triton
+
+    configs = [triton.Config({**tiles, "BLOCK_N": columns}, num_warps=8, num_stages=3) for columns in (tiles["BLOCK_N"], 64)]
+    made = tuner(function, function.arg_names, configs, ["K"], None, None)
+    times = itertools.cycle([1.0, 2.0])
+
+    def measured(call: Callable, quantiles: object) -> list[float]:
+        call()
+        return [next(times)] * 3
+
+    made._do_bench = measured
+    return made
+
+
+def autotuned(function: Callable, tiles: dict[str, int], launch: Callable) -> dict[str, object]:
+    """Kernels under `triton.autotune`, by who has their launches under `TWILL=wait`. launch: makes one."""
+    import triton
+    from triton.runtime.autotuner import Autotuner
+    from twill_gpu import activation
+    from twill_gpu.activation.rounds import Try
+    from twill_gpu.contest import STOCK, TWILL, Contest, Side
+
+    found = activation._activity.found
+    choice = tuned_by(Autotuner, triton.jit(function), tiles)
+    launch(choice)(0)
+    decide(found[-1], Contest.settled(None, STOCK, {}), lambda: launch(choice)(0))
+    other = tuned_by(Autotuner, triton.jit(function), tiles)
+    # What is not chosen is launched once, as a comparison that waits for kernels would.
+    other.configs.reverse()
+    launch(other)(0)
+    (one,), winner = found[-1:], Side("another configuration")
+    other.cache.clear()
+    other.configs.reverse()
+    for number in range(2):
+        launch(other)(number)
+    (known,) = [one for one in other.cache.tuning._rounds.values() if one.chosen is other.configs[0]]
+    known.is_over, known._contest = False, Contest.settled(None, winner, {})
+    known._tries, one.contests = {winner: Try(other.configs[1], TWILL, one)}, {}
+    one.launcher.forget()
+    other.cache.tuning.settled.forget()
+    return {"TWILL=1: the choice by stock Triton": choice, "TWILL=1: another one in Gluon": other}
 
 
 def decide(one: object, contest: object, launch: Callable) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 __version__: str
 
@@ -63,6 +63,14 @@ class Switch:
     """Whether launches are Twill's business."""
 
     def turn(self, on: bool) -> None: ...
+
+class SettledCalls:
+    """Calls of an autotuner of which all is settled. parameters: by name, whether their values tell calls apart."""
+
+    def __init__(self, parameters: Sequence[tuple[str, bool]]) -> None: ...
+    def look(self, args: tuple[object, ...], named: dict[str, object]) -> Any: ...
+    def settle(self, args: tuple[object, ...], named: dict[str, object], what: object, left: int | None = None) -> None: ...
+    def forget(self) -> None: ...
 
 class SettledLauncher:
     """In the place of a compiled kernel's launcher: makes launches of which all is settled, and gives others to a `Runner`."""

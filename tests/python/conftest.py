@@ -156,9 +156,13 @@ def fake_driver():
 class Half(Tensor):
     """A tensor that Triton's own descriptors take too."""
 
+    types: dict = {}
+
     def __init__(self, *args, **named):
         super().__init__(*args, **named)
         self.dtype.itemsize = self.element_size()
+        # There is one object for each type, as of torch's.
+        self.dtype = self.types.setdefault(str(self.dtype), self.dtype)
 
     def get_device(self):
         return self.device.index

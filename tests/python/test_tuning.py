@@ -10,6 +10,7 @@ import triton
 from test_activation import gpu  # noqa: F401
 from triton.tools.tensor_descriptor import TensorDescriptor
 from twill_gpu import activation
+from twill_gpu._twill import SettledCalls
 from twill_gpu.activation import rounds, tuning
 from twill_gpu.activation.rounds import AUTHOR
 from twill_gpu.activation.tuning import Choices
@@ -175,10 +176,65 @@ def test_a_kernel_that_refuses_leaves_the_calls_to_the_choice(timed, tensor):
     activation.install("wait")
     tuned = Tuned(timed, tensor)
     tuned(60)
-    large = next(one for one in activation._activity.found if any(key[0] == AUTHOR for key in one.contests))
-    large.refuse("as a test wants it")
+    (known,) = tuned.kernel.cache.tuning._rounds.values()
+    known.settled()[0].found.refuse("as a test wants it")
     tuned(4)
     assert timed.chosen[-4] == (LARGE, False) and timed.chosen[-3:] == [(SMALL, True)] * 3
+
+
+def test_calls_that_are_settled_are_not_looked_at(timed, tensor, monkeypatch):
+    activation.install("wait")
+    tuned = Tuned(timed, tensor)
+    tuned(60)
+    monkeypatch.setattr(tuning, "Call", None)
+    tuned(4)
+    assert timed.chosen[-4:] == [(LARGE, True)] * 4
+    with pytest.raises(TypeError):
+        # Another number that the autotuner looks at, of as many bits.
+        tuned(k=K + 64)
+
+
+def test_a_choice_that_is_settled_is_not_looked_at(timed, tensor, monkeypatch):
+    timed.times[LARGE, True] = 2.47
+    activation.install("wait")
+    tuned = Tuned(timed, tensor)
+    tuned(60)
+    monkeypatch.setattr(tuning, "Call", None)
+    tuned(4)
+    assert timed.chosen[-4:] == [(SMALL, True)] * 4
+    tuned.kernel.cache.clear()
+    with pytest.raises(TypeError):
+        tuned(2)
+
+
+def test_calls_that_are_alike():
+    calls = SettledCalls([("x", False), ("k", True), ("m", False), ("BLOCK", True)])
+    half, full = Array("float16"), Array("float32")
+    args = half, 64, 4096, 128
+    calls.settle(args, {"warmup": False, "grid": (32, 1)}, True)
+
+    def known(*args, **named):
+        return calls.look(args, {"warmup": False, "grid": (32, 1), **named})
+
+    assert known(*args) and known(Array("float16"), 64, 5000, 128), "as many bits"
+    assert known(*args, grid=(48, 1)) and not known(*args, grid=(64, 1))
+    assert not known(full, 64, 4096, 128) and not known(half, 65, 4096, 128) and not known(half, 64, 8192, 128)
+    assert not known(*args, num_warps=4) and not known(*args, warmup=True) and not known(half, 64, 1 << 70, 128)
+    calls.settle(args, {}, "twice", 2)
+    assert [calls.look(args, {}) for _ in range(4)] == ["twice", "twice", None, None]
+    calls.settle(args, {"grid": lambda given: (1,)}, True)
+    assert calls.look(args, {"grid": len}), "who knows what that is"
+    calls.forget()
+    assert not known(*args)
+
+
+class Array:
+    """A tensor, as far as its type tells it apart."""
+
+    types = {}
+
+    def __init__(self, dtype):
+        self.dtype = self.types.setdefault(dtype, object())
 
 
 def test_graphs_take_what_was_launched_before(timed, tensor):

@@ -11,6 +11,7 @@ mod errors;
 mod launches;
 mod machines;
 mod question;
+mod settled_calls;
 mod task;
 
 use pyo3::prelude::pymodule;
@@ -30,6 +31,8 @@ mod _twill {
     use super::launches::{SettledLauncher, Switch, is_suspended, resume, set_in_call, suspend};
     #[pymodule_export]
     use super::machines::{cuda_primitives, machine_names, machine_numbers, machine_text};
+    #[pymodule_export]
+    use super::settled_calls::SettledCalls;
     use pyo3::prelude::*;
 
     #[pymodule_init]

@@ -43,6 +43,8 @@ class _Thread(threading.local):
 
     call: Call | None = None
     """The call of an autotuner that it is in."""
+    taken: tuple[Tuning, Any] | None = None
+    """The autotuner that it is in a settled call of, and the configuration that this takes."""
     forks_alone = False
     """It holds the lock of a fork that is under way."""
 

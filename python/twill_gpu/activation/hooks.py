@@ -35,9 +35,10 @@ def of_tuner(activity: Activity, original: Callable[..., Any]) -> Callable[..., 
     @functools.wraps(original)
     def run(self: Any, *args: Any, **named: Any) -> Any:
         tuning = tuning_of(activity, self)
-        if tuning is None or activity.is_suspended():
+        known = True if tuning is None else tuning.settled.look(args, named)
+        if tuning is None or known is True or activity.is_suspended():
             return original(self, *args, **named)
-        return tuning.run(functools.partial(original, self, *args, **named), args, named)
+        return tuning.run(functools.partial(original, self, *args, **named), args, named, known)
 
     return run
 

@@ -22,6 +22,7 @@ from .settings import Mode
 from .specialisation import WAIT_SECONDS, Specialised, Status
 
 if TYPE_CHECKING:
+    from .activity import Activity
     from .launches import Runner
     from .tuning import Call, Tuning
 
@@ -35,6 +36,8 @@ BETTER = 1.02
 """By how much a bound must beat that of stock Triton's choice: less is not seen in a contest either."""
 REMEMBERED = 1024
 """Calls that may go into a CUDA graph."""
+LOOKS = 32
+"""Calls between two looks whether there may be a contest."""
 MULTIPROCESSORS = 132
 """Of a Hopper GPU, where torch does not say."""
 _DOT = re.compile(r"\btt\.dot(?:_scaled)?\b[^\n]*? : tensor<([\dx]+)x[^>]*>[^*\n]*\* tensor<([\dx]+)x[^>]*>")
@@ -56,6 +59,18 @@ class Try(NamedTuple):
     """Known once it was launched, or its kernel was made."""
 
 
+class Taken(NamedTuple):
+    """A configuration that has won, and the kernel that has its launches."""
+
+    configuration: Any
+    found: Specialised
+    side: Side
+
+    def holds(self, activity: Activity) -> bool:
+        """Whether a call may have it now without a further look."""
+        return self.side in self.found.kernels and not turn.is_hooked(activity) and not activity.is_capturing()
+
+
 class Round:
     """Calls that are alike, under one key of the autotuner."""
 
@@ -73,6 +88,8 @@ class Round:
         """Calls that a kernel of Twill's for another configuration than stock Triton's choice has had."""
         self.is_over = False
         """Stock Triton's choice has all calls."""
+        self._taken: Taken | None = None
+        """What has won, once it was launched."""
         self._lock = threading.Lock()
         if self._activity.settings.mode is not Mode.CHECK:
             self._recall()
@@ -124,9 +141,41 @@ class Round:
             return result
         if own not in found.kernels:
             self._forfeit(contest, side)
-        elif len(self._ran) < REMEMBERED:
+            return result
+        if len(self._ran) < REMEMBERED:
             self._ran.add(exactly)
+        if contest.winner == side:
+            self._take(contest, self._tries[side], one)
         return result
+
+    def _take(self, contest: Contest, won: Try, one: turn.Launch) -> None:
+        """Has launches like one, of the configuration that has won, made by the kernel that has."""
+        found, known = one.found, one.found.contests
+        key = found.class_of(one.bound, one.grid)
+        if key not in known:
+            # What the status shows of it.
+            shown = known.pop((AUTHOR, self._key), None)
+            is_own = shown is not None and shown.winner == won.side
+            known[key] = shown if shown is not None and is_own else Contest.settled(contest.gpu, won.side, {})
+        self._taken = Taken(won.configuration, found, won.side) if known[key].winner == won.side else None
+
+    def settled(self) -> tuple[bool | Taken, int | None] | None:
+        """What has these calls without a further look, `True` for stock Triton's choice, and how many of them, if not all."""
+        contest = self._contest
+        if self.is_over:
+            return True, None
+        if contest is None:
+            waits = self._activity.settings.mode is not Mode.BACKGROUND
+            return None if waits or self._author is None else (True, LOOKS)
+        if contest.winner is None:
+            rest = contest.rest()
+            return (True, rest) if rest else None
+        return None if self._taken is None else (self._taken, None)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is left to be found out."""
+        return self.is_over or (self._contest is not None and self._contest.winner is not None)
 
     def _forfeit(self, contest: Contest, side: Side) -> None:
         contest.forfeit(side)

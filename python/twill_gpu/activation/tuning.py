@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from .._twill import SettledCalls
 from ..contest import Side
+from ..marks import OWN_LAUNCHES
 from . import turn
-from .rounds import AUTHOR, Round, Seen
+from .rounds import AUTHOR, Round, Seen, Taken
 from .sources import may_multiply
 
 if TYPE_CHECKING:
@@ -47,15 +49,19 @@ class Choices(dict[Any, Any]):
 
     def __init__(self, tuning: Tuning, known: dict[Any, Any]):
         super().__init__(known)
-        self.tuning = tuning
+        self.tuning, self._thread = tuning, tuning.activity.thread
 
     def __getitem__(self, key: Any) -> Any:
-        chosen = super().__getitem__(key)
-        call = self.tuning.call
-        return chosen if call is None else call.choose(key, chosen)
+        chosen = dict.__getitem__(self, key)
+        call, taken = self._thread.call, self._thread.taken
+        if call is not None and call.tuning is self.tuning:
+            return call.choose(key, chosen)
+        return taken[1] if taken is not None and taken[0] is self.tuning else chosen
 
     def __setitem__(self, key: Any, chosen: Any) -> None:
         super().__setitem__(key, chosen)
+        # Somebody has chosen anew.
+        self.tuning.settled.forget()
         call = self.tuning.call
         if call is not None and call.compared:
             self.tuning.keep(key, call.compared)
@@ -76,11 +82,14 @@ class Tuning:
         self.function = function
         parameters = {one.name: one.is_constexpr for one in function.params}
         self._constant = {name: parameters.get(name, True) for name in tuner.arg_names}
+        looked_at = set(getattr(tuner, "keys", ()))
+        self.settled = SettledCalls([(name, is_constant or name in looked_at) for name, is_constant in self._constant.items()])
         self.compared: dict[Any, dict[Any, Compared]] = {}
         self._rounds: dict[Any, Round] = {}
         # Configurations of the same constants have the same TTIR. Somebody's own cache may keep more than a dictionary.
         differ = len({repr(sorted(one.kwargs.items())) for one in tuner.configs}) > 1
-        self.is_for_twill = differ and type(tuner.cache) is dict and not function.is_gluon() and may_multiply(function)
+        is_stock = OWN_LAUNCHES in function.__dict__ or type(tuner.cache) is not dict or function.is_gluon()
+        self.is_for_twill = differ and not is_stock and may_multiply(function)
 
     def __reduce__(self) -> Any:
         # A copy of an autotuner begins anew.
@@ -108,13 +117,29 @@ class Tuning:
         tuner = self._tuner()
         return [] if tuner is None else list(tuner.configs)
 
-    def run(self, original: Callable[[], Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        """A call of the autotuner. original: what it does without Twill."""
-        before, self.activity.call = self.activity.call, Call(self, args, named)
+    def run(self, original: Callable[[], Any], args: tuple[Any, ...], named: dict[str, Any], known: Taken | None) -> Any:
+        """A call of the autotuner. original: what it does without Twill. known: what has calls like this one."""
+        if known is not None and known.holds(self.activity):
+            thread = self.activity.thread
+            before, thread.taken = thread.taken, (self, known.configuration)
+            try:
+                return original()
+            finally:
+                thread.taken = before
+        call = Call(self, args, named)
+        outer, self.activity.call = self.activity.call, call
         try:
-            return original()
+            result = original()
         finally:
-            self.activity.call = before
+            self.activity.call = outer
+        if (settled := call.settled()) is not None:
+            self.settled.settle(args, named, *settled)
+        return result
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is left to be found out of calls so far."""
+        return all(one.is_settled for one in list(self._rounds.values()))
 
     def keep(self, key: Any, compared: dict[Any, Compared]) -> None:
         """Remembers what a comparison found."""
@@ -190,6 +215,10 @@ class Call:
             named = sorted((name for name, value in self._named.items() if not callable(value)))
             self._exactly = (*map(_exact, self._args), *((name, _exact(self._named[name])) for name in named))
         return self._exactly
+
+    def settled(self) -> tuple[bool | Taken, int | None] | None:
+        """What has calls like this one without a further look, and how many of them; None where each is looked at."""
+        return None if self._round is None else self._round.settled()
 
     def is_of(self, function: Any) -> bool:
         """Whether a launch is this call's."""

@@ -109,10 +109,15 @@ def _stem(file: Path) -> str | None:
     return file.stem if re.fullmatch(r".*-[0-9a-f]{12}\.(ttir|json)", file.name) else None
 
 
-def write_ttir(folder: Path, name: str, ttir: str) -> Path:
-    """Writes a kernel's TTIR, where it is not there yet; its path. Places in sources are of one machine, and tell nothing apart."""
+def path_of(folder: Path, name: str, ttir: str) -> Path:
+    """Where a kernel's TTIR is. Places in sources are of one machine, and tell nothing apart."""
     digest = hashlib.sha256(LOCATION.sub("", ttir).encode()).hexdigest()[:12]
-    path = folder / f"{re.sub(r'[^A-Za-z0-9_.]', '_', name)[:100]}-{digest}.ttir"
+    return folder / f"{re.sub(r'[^A-Za-z0-9_.]', '_', name)[:100]}-{digest}.ttir"
+
+
+def write_ttir(folder: Path, name: str, ttir: str) -> Path:
+    """Writes a kernel's TTIR, where it is not there yet; its path."""
+    path = path_of(folder, name, ttir)
     if not path.exists():
         _write(path, ttir)
     return path

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,23 +44,42 @@ def rank(
     machine: str | os.PathLike[str] | Machine | None = None,
     time_limit: float = 20.0,
     progress: Callable[[str], None] | None = None,
+    jobs: int | None = None,
 ) -> list[Ranked]:
     """The kernels of a folder, those first that would save most time. Raises `InputError` where there are none.
+
+    time_limit: seconds for the search of each.
+    progress: is told of each kernel that is done.
+    jobs: kernels at once; by default half as many as there are CPUs.
 
     Times are predicted of the generated kernel by simulation, at the machine's clock and power (`twill sweep`), and trip
     counts are computed from the launches' arguments. So they are to choose by; a GPU says what is true.
     """
     whole = Machine.of("h200" if machine is None else machine)
     gpu = Gpu.of({key: number.value for key, number in whole.numbers.items()})
+    collected = read(folder)
+    stop = threading.Event()
+
+    def watch(_: str) -> None:
+        if stop.is_set():
+            raise InterruptedError
+
     found = []
-    for one in read(folder):
-        if progress is not None:
-            progress(f"{one.ttir.stem}: scheduled and simulated")
-        found.append(_ranked(one, whole, gpu, time_limit))
+    with ThreadPoolExecutor(jobs or max(1, (os.cpu_count() or 1) // 2)) as pool:
+        asked = [pool.submit(_ranked, one, whole, gpu, time_limit, watch) for one in collected]
+        try:
+            for count, done in enumerate(as_completed(asked), start=1):
+                found.append(done.result())
+                if progress is not None:
+                    progress(f"{found[-1].collected.ttir.stem}: scheduled and simulated, {count} of {len(asked)}")
+        except BaseException:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return sorted(found, key=lambda one: (-(one.saved or 0.0), -(one.measured or 0.0), one.collected.ttir.name))
 
 
-def _ranked(one: Collected, machine: Machine, gpu: Gpu, time_limit: float) -> Ranked:
+def _ranked(one: Collected, machine: Machine, gpu: Gpu, time_limit: float, watch: Callable[[str], None]) -> Ranked:
     timed = [launches for launches in one.record.launches if launches.milliseconds is not None]
     measured = sum(launches.count * (launches.milliseconds or 0.0) for launches in timed) if timed else None
     if measured is None:
@@ -68,7 +89,7 @@ def _ranked(one: Collected, machine: Machine, gpu: Gpu, time_limit: float) -> Ra
     if None in counts:
         return Ranked(one, None, measured, "trip counts do not follow from the arguments")
     try:
-        files = schedule(one.ttir, machine, time_limit=time_limit).compile(assemble=False)
+        files = schedule(one.ttir, machine, time_limit=time_limit, progress=watch).compile(assemble=False, progress=watch)
     except TwillError as error:
         return Ranked(one, None, measured, str(error).splitlines()[0])
     kernel: dict[str, Any] = json.loads(files["kernel.json"])
