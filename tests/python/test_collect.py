@@ -11,6 +11,7 @@ import triton
 import triton.language as tl
 import twill_gpu
 from conftest import ROOT
+from test_inductor import arguments, heuristics, made  # noqa: F401
 from test_jit import TILES, gemm_arguments
 from torch_clock import Clock
 from twill_gpu import collecting
@@ -61,6 +62,28 @@ def merged(place):
     collecting.stop()
     folder.merge(place)
     return {one.record.kernel: one for one in collecting.read(place)}
+
+
+def test_kernels_of_torch_compile(gpu, tensor, heuristics, made, tmp_path):  # noqa: F811
+    triton_cache, place = tmp_path, tmp_path / "kernels"
+    for is_static in (False, True):
+        collecting.record(place)
+        results = heuristics.StaticTritonCompileResult, heuristics.TritonCompileResult
+        result = results[0](made, triton_cache) if is_static else results[1](made)
+        launcher = result.make_launcher()
+        tuner = heuristics.CachingAutotuner()
+        tuner.bench(launcher, *arguments(tensor))
+        for _ in range(5):
+            launcher(*arguments(tensor), stream=7)
+        collecting.stop()
+        launcher(*arguments(tensor), stream=7)
+    found = merged(place)
+    (one,) = found.values()
+    assert (one.record.kernel, one.record.file, one.record.constexprs) == ("gemm_tma", "torch.compile", TILES)
+    assert one.record.signature["K"] == "i32" and one.record.target == "cuda:90" and "tt.dot" in one.ttir.read_text()
+    (launches,) = one.record.launches
+    assert (launches.grid, launches.count, launches.milliseconds) == ([4, 3, 1], 10, 8.0), "neither a comparison's nor what came after"
+    assert launches.arguments["K"] == 256 and launches.options["num_warps"] == 8
 
 
 class TestRecorded:

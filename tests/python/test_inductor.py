@@ -9,16 +9,20 @@ import pytest
 import triton
 from test_activation import TRIALS, gpu, sides  # noqa: F401
 from test_jit import TILES, gemm_arguments
-from twill_gpu import activation
-from twill_gpu.activation import inductor
-from twill_gpu.activation.importing import AfterImport
+from twill_gpu import activation, inductor
+from twill_gpu.importing import AfterImport
 
 
 class Result:
     """`CompileResult` of torch 2.11: its launchers find what launches among their globals."""
 
     def __init__(self, kernel):
-        self.kernel, self.compile_meta = kernel, {"device": 0, "device_type": "cuda", "cc": 90}
+        constexprs = dict.fromkeys(TILES, "constexpr")
+        signature = {"a_desc": "tensordesc<fp16[128, 64]>", "b_desc": "tensordesc<fp16[128, 64]>", "c_desc": "tensordesc<fp16[128, 128]>"}
+        self.kernel, self.compile_meta = kernel, {
+            "device": 0, "device_type": "cuda", "cc": 90,
+            "signature": {**signature, "K": "i32", **constexprs}, "constants": {(4 + i,): tile for i, tile in enumerate(TILES.values())},
+        }
 
     def _get_arg_lists(self, arg_names, constexprs):
         return list(arg_names), list(arg_names), set()
@@ -46,7 +50,7 @@ class StaticTritonCompileResult(Result):
         ))
         (folder / "of it").mkdir()
         (folder / "of it" / "gemm_tma.ttir").write_text(kernel.asm["ttir"])
-        options = {"num_warps": kernel.metadata.num_warps, "num_stages": kernel.metadata.num_stages}
+        options = {name: getattr(kernel.metadata, name) for name in ("num_warps", "num_stages", "num_ctas")}
         (folder / "of it" / "gemm_tma.json").write_text(json.dumps(options))
 
     def make_launcher(self):

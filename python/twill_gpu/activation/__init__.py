@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any
 
 from .. import needs
 from ..errors import InputError
+from ..replaced import Replaced
 from .activity import Activity
-from .importing import AfterImport
 from .report import KernelStatus, StatusReport, status_of
 from .settings import Log, Mode, Settings, default_jobs
 
@@ -23,8 +22,7 @@ __all__ = ["KernelStatus", "StatusReport", "install", "status", "uninstall"]
 
 _activity: Activity | None = None
 _lock = threading.Lock()
-_originals: list[tuple[Any, str, Any]] = []
-_waiting: list[AfterImport] = []
+_replaced = Replaced()
 
 
 def install(
@@ -72,33 +70,17 @@ def _install(settings: Settings) -> None:
     from . import hooks, inductor, stock
 
     activity = Activity(settings, triton, stock.Launches())
-    replaced = [
-        (CompiledKernel, "run", hooks.of_compiled(activity, vars(CompiledKernel)["run"])),
-        (Autotuner, "run", hooks.of_tuner(activity, Autotuner.run)),
-        (Autotuner, "_bench", hooks.of_tuning(activity, Autotuner._bench)),
-    ]
-    for one in replaced:
-        _replace(*one)
-    _waiting.extend(inductor.follow(activity, _replace))
+    _replaced.replace(CompiledKernel, "run", hooks.of_compiled(activity, vars(CompiledKernel)["run"]))
+    _replaced.replace(Autotuner, "run", hooks.of_tuner(activity, Autotuner.run))
+    _replaced.replace(Autotuner, "_bench", hooks.of_tuning(activity, Autotuner._bench))
+    _replaced.wait(inductor.follow(activity, _replaced.replace))
     _activity = activity
-
-
-def _replace(owner: Any, name: str, replacement: Any) -> None:
-    _originals.append((owner, name, vars(owner).get(name)))
-    setattr(owner, name, replacement)
 
 
 def uninstall() -> None:
     """Leaves all later launches to stock Triton, and ends background processes."""
     global _activity
-    while _waiting:
-        _waiting.pop().forget()
-    while _originals:
-        owner, name, original = _originals.pop()
-        if original is None:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, original)
+    _replaced.restore()
     if _activity is not None:
         _activity.end()
         _activity = None

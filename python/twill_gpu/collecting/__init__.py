@@ -6,11 +6,12 @@ often and how long it was launched on which grids. The commands of `twill` take 
 
 from __future__ import annotations
 
+import functools
 import os
 from pathlib import Path
-from typing import Any
 
-from .. import needs
+from .. import inductor, needs
+from ..replaced import Replaced
 from .folder import Collected, read
 from .recorder import Recorder
 
@@ -20,7 +21,7 @@ VARIABLE = "TWILL_COLLECT"
 """Names the folder in the environment of a program, and of all that it starts."""
 
 _recorder: Recorder | None = None
-_originals: list[tuple[Any, str, Any]] = []
+_replaced = Replaced()
 
 
 def record(folder: str | os.PathLike[str]) -> None:
@@ -38,9 +39,10 @@ def record(folder: str | os.PathLike[str]) -> None:
     from . import hooks
 
     recorder = Recorder(Path(folder))
-    for owner, name, hook in ((JITFunction, "run", hooks.of_launches), (Autotuner, "_bench", hooks.of_tuning)):
-        _originals.append((owner, name, vars(owner)[name]))
-        setattr(owner, name, hook(recorder, vars(owner)[name]))
+    _replaced.replace(JITFunction, "run", hooks.of_launches(recorder, JITFunction.run))
+    _replaced.replace(Autotuner, "_bench", hooks.of_tuning(recorder, Autotuner._bench))
+    take = functools.partial(hooks.of_inductor, recorder)
+    _replaced.wait(inductor.follow(_replaced.replace, take, recorder.tuning, recorder.left))
     _recorder = recorder
 
 
@@ -54,9 +56,7 @@ def record_if_asked() -> None:
 def stop() -> None:
     """Ends recording, and writes what is not written yet."""
     global _recorder
-    while _originals:
-        owner, name, original = _originals.pop()
-        setattr(owner, name, original)
+    _replaced.restore()
     if _recorder is not None:
         _recorder.end()
         _recorder = None

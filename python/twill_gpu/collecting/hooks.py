@@ -6,7 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .recorder import Recorder
+from .. import inductor
+from .recorder import OPTIONS, Recorder
 
 
 def of_launches(recorder: Recorder, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -44,3 +45,23 @@ def of_tuning(recorder: Recorder, original: Callable[..., Any]) -> Callable[...,
             return original(self, *args, **named)
 
     return bench
+
+
+def of_inductor(recorder: Recorder, result: Any, launcher: Any) -> None:
+    """Has the launches of a launcher that Inductor has made recorded."""
+    found = inductor.launched_by(result, launcher)
+    if found is None:
+        return
+    metadata = found.metadata() if found.is_static else result.kernel.metadata._asdict()
+    options, names = {name: metadata.get(name) for name in OPTIONS}, launcher.__globals__
+    runner, before = names["runner"], found.first
+
+    def run(x: Any, y: Any, z: Any, stream: Any, *rest: Any) -> Any:
+        if recorder.has_ended:
+            return runner(x, y, z, stream, *rest)
+        timer = recorder.begin(launcher, False)
+        done = runner(x, y, z, stream, *rest)
+        recorder.launched_by_inductor(launcher, found, options, (x, y, z), rest[before:], timer)
+        return done
+
+    names["runner"] = run

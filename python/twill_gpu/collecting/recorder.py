@@ -7,12 +7,13 @@ import os
 import statistics
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .. import contest
+from .. import contest, inductor
 from ..errors import InputError
 from . import folder
 from .folder import Launches, Record
@@ -63,6 +64,8 @@ class Recorder:
 
     def __init__(self, place: Path):
         self._folder, self._lock, self._pid = place, threading.RLock(), os.getpid()
+        # A later process may have the same number.
+        self._began = time.time_ns()
         self._kernels: dict[int, _Kernel | None] = {}
         self._by_path: dict[Path, _Kernel] = {}
         self._kept: list[Any] = []
@@ -70,6 +73,7 @@ class Recorder:
         self._last: dict[int, tuple[Any, int]] = {}
         self._tuning = threading.local()
         self._gpu: contest.Gpu | None = None
+        self.has_ended = False
         self._unrecorded = ""
         """The first launch that could not be recorded, and why."""
         try:
@@ -77,6 +81,10 @@ class Recorder:
         except OSError as error:
             raise InputError(f"cannot write to {place}: {error.strerror}") from error
         atexit.register(self.end)
+
+    def left(self, error: Exception) -> None:
+        """Kernels of torch.compile could not be recorded: this torch is another one than is known."""
+        self._unrecorded = self._unrecorded or f"kernels of torch.compile: {type(error).__name__}: {error}"
 
     @contextmanager
     def tuning(self) -> Iterator[None]:
@@ -122,7 +130,7 @@ class Recorder:
         """A launch was made, or a kernel compiled for later."""
         if compiled is None:
             return
-        with self._recording(function):
+        with self._recording(function.__name__):
             if timer is not None:
                 timer[1].record()
             compiled = compiled.result() if hasattr(compiled, "result") else compiled
@@ -138,41 +146,60 @@ class Recorder:
                 if is_new:
                     self._write(kernel)
                 return
-            one = self._class_of(kernel, function, compiled, grid, args, named)
-            one.count += 1
-            # Of another kernel than the launch before, something may have been compiled or loaded in between.
-            if timer is not None and not is_new and one.count > 1:
-                one.pending.append(timer)
-            one.collect()
-            self._last[id(function)] = one, one.count
-            if not one.count & (one.count - 1) and (one.count == 1 or one.count >= TIMED):
+            given = {**dict(zip(function.arg_names, args)), **named}
+            options = {name: getattr(compiled.metadata, name, None) for name in OPTIONS}
+            self._count(function, kernel, _class_of(kernel, grid, given, options), None if is_new else timer)
+
+    def launched_by_inductor(
+        self,
+        launcher: Any,
+        found: inductor.Launched,
+        options: Mapping[str, Any],
+        grid: tuple[Any, ...],
+        args: tuple[Any, ...],
+        timer: tuple[contest.Event, contest.Event] | None,
+    ) -> None:
+        """A kernel of torch.compile was launched. args: those of the kernel."""
+        with self._recording(found.name):
+            if timer is not None:
+                timer[1].record()
+            kernel = self._kernels.get(id(launcher))
+            if kernel is None:
+                self._kept.append(launcher)
+                kernel = self._kernels[id(launcher)] = self._found_by_inductor(found)
+            self._last[id(launcher)] = self._last.get(id(launcher), (None, 0))
+            if getattr(self._tuning, "on", False):
                 self._write(kernel)
+                return
+            self._count(launcher, kernel, _class_of(kernel, grid, dict(zip(found.given, args)), options), timer)
+
+    def _count(self, of: Any, kernel: _Kernel, one: _Class, timer: tuple[contest.Event, contest.Event] | None) -> None:
+        """Counts a launch. of: what is launched, a function or a launcher."""
+        one.count += 1
+        # Of another kernel than the launch before, something may have been compiled or loaded in between.
+        if timer is not None and one.count > 1:
+            one.pending.append(timer)
+        one.collect()
+        self._last[id(of)] = one, one.count
+        if not one.count & (one.count - 1) and (one.count == 1 or one.count >= TIMED):
+            self._write(kernel)
 
     @contextmanager
-    def _recording(self, function: Any) -> Iterator[None]:
+    def _recording(self, name: str) -> Iterator[None]:
         """Whatever a kernel has that is not known, the program goes on."""
         try:
             with self._lock:
+                if os.getpid() != self._pid:
+                    self._begin_in_child()
                 yield
         except Exception as error:
-            self._unrecorded = self._unrecorded or f"{function.__name__}: {type(error).__name__}: {error}"
+            self._unrecorded = self._unrecorded or f"{name}: {type(error).__name__}: {error}"
 
-    def _class_of(
-        self, kernel: _Kernel, function: Any, compiled: Any, grid: Any, args: tuple[Any, ...], named: Mapping[str, Any]
-    ) -> _Class:
-        sizes = [int(extent) for extent in grid]
-        given = {**dict(zip(function.arg_names, args)), **named}
-        free = kernel.record.signature
-        numbers = {name: value for name, value in given.items() if name in free and type(value) is int}
-        options = {name: getattr(compiled.metadata, name, None) for name in OPTIONS}
-        options = {name: value for name, value in options.items() if value is not None}
-        key = (*sizes, *numbers.items(), *options.items())
-        found = kernel.classes.get(key)
-        if found is None:
-            if len(kernel.classes) >= CLASSES:
-                return next(reversed(kernel.classes.values()))
-            found = kernel.classes[key] = _Class(sizes, numbers, options)
-        return found
+    def _begin_in_child(self) -> None:
+        """A process that was forked has launched nothing yet."""
+        self._pid = os.getpid()
+        for known in (self._kernels, self._by_path, self._last):
+            known.clear()
 
     # ---------------------------------------------------------------------------------------------- a kernel
     def _found(self, function: Any, compiled: Any) -> _Kernel | None:
@@ -195,12 +222,28 @@ class Recorder:
         # Other options of the compiler, such as `num_stages`, may leave the TTIR as it is.
         return self._by_path.setdefault(path, _Kernel(path, record))
 
+    def _found_by_inductor(self, found: inductor.Launched) -> _Kernel:
+        meta = found.result.compile_meta
+        signature = {name: str(kind) for name, kind in meta.get("signature", {}).items()}
+        constants = {_name(found.arg_names, path): _plain(value) for path, value in meta.get("constants", {}).items()}
+        record = Record(
+            kernel=found.name,
+            file=inductor.SOURCE,
+            line=0,
+            target=f"{meta['device_type']}:{meta['cc']}",
+            signature={name: kind for name, kind in signature.items() if kind != "constexpr"},
+            constexprs={name: value for name, value in constants.items() if signature.get(name) == "constexpr"},
+        )
+        path = folder.write_ttir(self._folder, record.kernel, found.ttir)
+        return self._by_path.setdefault(path, _Kernel(path, record))
+
     def _write(self, kernel: _Kernel) -> None:
         told = [one.told() for one in kernel.classes.values()]
-        folder.write_part(kernel.path, f"{os.getpid()}", kernel.record, told)
+        folder.write_part(kernel.path, f"{self._pid}-{self._began}", kernel.record, told)
 
     def end(self) -> None:
         """Writes all that was launched; called when the process ends."""
+        self.has_ended = True
         atexit.unregister(self.end)
         if os.getpid() != self._pid:
             return
@@ -218,6 +261,21 @@ class Recorder:
                 except Exception:
                     # A context that has failed has no times.
                     self._write(kernel)
+
+
+def _class_of(kernel: _Kernel, grid: Any, given: Mapping[str, Any], options: Mapping[str, Any]) -> _Class:
+    """The launches that one with a grid and arguments is like."""
+    sizes = [int(extent) for extent in grid]
+    free = kernel.record.signature
+    numbers = {name: value for name, value in given.items() if name in free and type(value) is int}
+    known = {name: value for name, value in options.items() if value is not None}
+    key = (*sizes, *numbers.items(), *known.items())
+    found = kernel.classes.get(key)
+    if found is None:
+        if len(kernel.classes) >= CLASSES:
+            return next(reversed(kernel.classes.values()))
+        found = kernel.classes[key] = _Class(sizes, numbers, known)
+    return found
 
 
 def _synchronize() -> None:
