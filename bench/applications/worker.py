@@ -96,7 +96,6 @@ def timed(case: Case, call: Call, reference: Call | None, peers: dict[str, Call]
         again = call()
         varies = [difference(a, b) for a, b in zip(again, stock)]
         row: dict[str, Any] = {"error_stock": against(reference, stock)}
-        wall_before = wall_milliseconds(call)
     worst, errors = [0.0] * len(stock), row["error_stock"]
     for _ in range(TRIALS):
         results = call()
@@ -108,7 +107,6 @@ def timed(case: Case, call: Call, reference: Call | None, peers: dict[str, Call]
     row["differences"] = [float(f"{one:.3g}") for one in worst]
     row["stock_varies"] = [float(f"{one:.3g}") for one in varies]
     row["allowed"] = [checking.allowed([one, *(other for other in stock if other.is_floating_point())]) for one in stock]
-    wall_after = wall_milliseconds(call)
     row["kernels"] = [
         {
             "name": one.name,
@@ -128,10 +126,8 @@ def timed(case: Case, call: Call, reference: Call | None, peers: dict[str, Call]
         }
         for one, found in of_mma(activation)
     ]
-    # Clocks drift: by the CPU's, stock Triton once more, and the mean of both counts.
-    with paused(activation):
-        wall_after_all = wall_milliseconds(call)
-    row["stock_wall_ms"], row["twill_wall_ms"] = round((wall_before + wall_after_all) / 2, 4), round(wall_after, 4)
+    stock_wall, twill_wall = wall_in_turns(lambda: paused(activation), contextlib.nullcontext, call=call)
+    row["stock_wall_ms"], row["twill_wall_ms"] = round(stock_wall, 4), round(twill_wall, 4)
     stock_ms, twill_ms = in_turns(lambda: paused(activation), contextlib.nullcontext, call=call)
     row["stock_ms"], row["twill_ms"] = round(stock_ms, 4), round(twill_ms, 4)
     row["peers"] = {name: peer_times(peer, stock) for name, peer in peers.items()}
@@ -227,19 +223,24 @@ def in_turns(*sides: Callable[[], AbstractContextManager[None]], call: Callable[
     return [statistics.median(own) for own in times]
 
 
-def wall_milliseconds(call: Callable[[], Sequence[Any]]) -> float:
-    """The time of a call when calls follow each other, by the CPU's clock: the least of three rounds."""
+def wall_in_turns(*sides: Callable[[], AbstractContextManager[None]], call: Callable[[], Sequence[Any]]) -> list[float]:
+    """The time of a call when calls follow each other, by the CPU's clock, within each of some contexts: the least of five rounds.
+
+    They take turns: other processes come and go.
+    """
     import torch
 
-    def round_of_calls() -> float:
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        for _ in range(TIMED):
-            call()
-        torch.cuda.synchronize()
-        return (time.perf_counter() - start) / TIMED * 1e3
-
-    return min(round_of_calls() for _ in range(3))
+    least = [float("inf")] * len(sides)
+    for _ in range(5):
+        for which, side in enumerate(sides):
+            with side():
+                torch.cuda.synchronize()
+                start = time.perf_counter()
+                for _ in range(TIMED):
+                    call()
+                torch.cuda.synchronize()
+                least[which] = min(least[which], (time.perf_counter() - start) / TIMED * 1e3)
+    return least
 
 
 def difference(a: Any, b: Any) -> float:

@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p twill-gaus --example parts -- OBJECTIVE [KNOB=VALUE…] FILE…`: OBJECTIVE is `a` (the latency bound
 //! times the peaks, or 100 times for .gml, and communication), `b` (storage), `peak`, or `score` (GS-Schedule's); the latency
-//! bound is 1.5 times the longest path, 1 time for `score`. A knob is a number of `Descent`, `seconds`, or `sweeps` of
-//! annealing, which is 0 unless given. CPU seconds are those of the wall clock where nothing else runs.
+//! bound is 1.5 times the longest path, 1 time for `score`. A knob is a number of `Descent`, `on-gpu` (1, with the feature
+//! `cuda`), `seconds`, or `sweeps` of annealing, which is 0 unless given. CPU seconds are those of the wall clock where nothing else runs.
 
 use std::error::Error;
 use std::path::Path;
@@ -37,6 +37,7 @@ impl Knobs {
             "storage-hot" => descent.storage_hot = value,
             "storage-cold" => descent.storage_cold = value,
             "probability" => descent.dependence = DependenceLoss::Probability,
+            "on-gpu" => descent.on_gpu = value != 0.0,
             "seconds" => self.seconds = Some(value),
             "sweeps" => self.sweeps = value as u32,
             "search-rounds" => self.rounds = value as u32,

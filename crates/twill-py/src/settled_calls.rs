@@ -56,13 +56,7 @@ impl SettledCalls {
 
     /// Remembers what is known of a call for so many that are like it; for all of them without a number.
     #[pyo3(signature = (args, named, what, left=None))]
-    fn settle(
-        &self,
-        args: &Bound<'_, PyTuple>,
-        named: &Bound<'_, PyDict>,
-        what: Py<PyAny>,
-        left: Option<i64>,
-    ) {
+    fn settle(&self, args: &Bound<'_, PyTuple>, named: &Bound<'_, PyDict>, what: Py<PyAny>, left: Option<i64>) {
         let Ok(Some(call)) = self.likeness(args, named) else { return };
         let known = Known { what, left: AtomicI64::new(left.unwrap_or(i64::MAX)) };
         let mut calls = locked(&self.calls);

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .launches import ATTRIBUTE, Launcher, launcher_of
+from .tuning import ATTRIBUTE as TUNING
 from .tuning import tuning_of
 
 if TYPE_CHECKING:
@@ -34,11 +35,27 @@ def of_tuner(activity: Activity, original: Callable[..., Any]) -> Callable[..., 
 
     @functools.wraps(original)
     def run(self: Any, *args: Any, **named: Any) -> Any:
-        tuning = tuning_of(activity, self)
-        known = True if tuning is None else tuning.settled.look(args, named)
-        if tuning is None or known is True or activity.is_suspended():
+        found = self.__dict__.get(TUNING)
+        if found is not None and found.rest > 0:
+            found.rest -= 1
             return original(self, *args, **named)
-        return tuning.run(functools.partial(original, self, *args, **named), args, named, known)
+        tuning = tuning_of(activity, self)
+        if tuning is None:
+            return original(self, *args, **named)
+        known = tuning.settled.look(args, named)
+        if known is True:
+            tuning.rest_a_while()
+            return original(self, *args, **named)
+        if activity.is_suspended():
+            return original(self, *args, **named)
+        if known is None or not known.holds(activity):
+            return tuning.run(functools.partial(original, self, *args, **named), args, named)
+        thread = activity.thread
+        before, thread.taken = thread.taken, (tuning, known.configuration)
+        try:
+            return original(self, *args, **named)
+        finally:
+            thread.taken = before
 
     return run
 

@@ -7,6 +7,7 @@ reads a call's configuration from a dictionary: `Choices` is in its place, so ho
 
 from __future__ import annotations
 
+import sys
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 ATTRIBUTE = "_twill_tuning"
 """Where an autotuner has its `Tuning`."""
+RESTS = 16
+"""Calls in a row that are not looked at, where all is settled."""
 REMEMBERED = 256
 """Comparisons, and rounds, of an autotuner that are kept."""
 
@@ -62,6 +65,7 @@ class Choices(dict[Any, Any]):
         super().__setitem__(key, chosen)
         # Somebody has chosen anew.
         self.tuning.settled.forget()
+        self.tuning.rest = 0
         call = self.tuning.call
         if call is not None and call.compared:
             self.tuning.keep(key, call.compared)
@@ -84,12 +88,16 @@ class Tuning:
         self._constant = {name: parameters.get(name, True) for name in tuner.arg_names}
         looked_at = set(getattr(tuner, "keys", ()))
         self.settled = SettledCalls([(name, is_constant or name in looked_at) for name, is_constant in self._constant.items()])
+        self.rest = 0
+        """Calls that are not looked at."""
         self.compared: dict[Any, dict[Any, Compared]] = {}
         self._rounds: dict[Any, Round] = {}
         # Configurations of the same constants have the same TTIR. Somebody's own cache may keep more than a dictionary.
         differ = len({repr(sorted(one.kwargs.items())) for one in tuner.configs}) > 1
         is_stock = OWN_LAUNCHES in function.__dict__ or type(tuner.cache) is not dict or function.is_gluon()
         self.is_for_twill = differ and not is_stock and may_multiply(function)
+        if not self.is_for_twill:
+            self.rest = sys.maxsize
 
     def __reduce__(self) -> Any:
         # A copy of an autotuner begins anew.
@@ -117,15 +125,8 @@ class Tuning:
         tuner = self._tuner()
         return [] if tuner is None else list(tuner.configs)
 
-    def run(self, original: Callable[[], Any], args: tuple[Any, ...], named: dict[str, Any], known: Taken | None) -> Any:
-        """A call of the autotuner. original: what it does without Twill. known: what has calls like this one."""
-        if known is not None and known.holds(self.activity):
-            thread = self.activity.thread
-            before, thread.taken = thread.taken, (self, known.configuration)
-            try:
-                return original()
-            finally:
-                thread.taken = before
+    def run(self, original: Callable[[], Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """A call of the autotuner of which not all is settled. original: what it does without Twill."""
         call = Call(self, args, named)
         outer, self.activity.call = self.activity.call, call
         try:
@@ -135,6 +136,11 @@ class Tuning:
         if (settled := call.settled()) is not None:
             self.settled.settle(args, named, *settled)
         return result
+
+    def rest_a_while(self) -> None:
+        """Looks at no call for some, if all so far are stock Triton's choice: those that are unlike them are seen a little later."""
+        if all(one.is_over for one in list(self._rounds.values())):
+            self.rest = RESTS
 
     @property
     def is_settled(self) -> bool:

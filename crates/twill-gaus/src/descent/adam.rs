@@ -33,8 +33,7 @@ impl Adam {
         apply: impl Fn(usize, &mut [f64; 2], [f64; 2]) + Sync,
     ) {
         self.steps = self.steps.saturating_add(1);
-        let first_bias = rate / (1.0 - BETA_1.powi(self.steps));
-        let second_bias = 1.0 / (1.0 - BETA_2.powi(self.steps));
+        let [first_bias, second_bias] = corrections(rate, self.steps);
         let all = self.moments.par_iter_mut().zip(at).zip(gradient).with_min_len(CHUNK).enumerate();
         all.for_each(|(v, ((moments, at), gradient))| {
             let mut change = [0.0; 2];
@@ -47,6 +46,11 @@ impl Adam {
             apply(v, at, change);
         });
     }
+}
+
+/// The rate by the correction for the mean of so many gradients, and that for the mean of their squares.
+pub(crate) fn corrections(rate: f64, steps: i32) -> [f64; 2] {
+    [rate / (1.0 - BETA_1.powi(steps)), 1.0 / (1.0 - BETA_2.powi(steps))]
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
 //! options does for all objectives and sizes.
 
 mod adam;
+#[cfg(feature = "cuda")]
+pub(crate) mod gpu;
 
 use crate::control::Clock;
 use crate::model::Model;
@@ -48,6 +50,9 @@ pub struct Descent {
     pub storage_cold: f64,
     /// How broken dependences count. Default the shortfall (own).
     pub dependence: DependenceLoss,
+    /// Gradients on a CUDA GPU, if there is one and the package was built with it. They are those of processors up to
+    /// rounding, so that the answer may be another one. Default no (own).
+    pub on_gpu: bool,
 }
 
 impl Default for Descent {
@@ -67,6 +72,7 @@ impl Default for Descent {
             storage_hot: 1.0,
             storage_cold: 0.02,
             dependence: DependenceLoss::Shortfall,
+            on_gpu: false,
         }
     }
 }
@@ -104,10 +110,88 @@ impl Multiplier {
     }
 }
 
-/// `Σ |∂/∂μ|` of one loss.
-fn pull(relaxation: &mut Relaxation<'_>, at: &[Gaussian], shape: Shape, weights: Losses) -> f64 {
-    relaxation.evaluate(at, shape, weights);
-    relaxation.gradient.iter().map(|by| by[0].abs()).sum()
+/// The constraints of a problem.
+#[derive(Clone, Copy, Debug)]
+struct Lagrangian {
+    dependence: Multiplier,
+    limits: Multiplier,
+}
+
+/// One step of a round.
+#[derive(Clone, Copy, Debug)]
+struct Stride {
+    shape: Shape,
+    /// Least and greatest `σ`.
+    widths: [f64; 2],
+    /// Adam's.
+    rate: f64,
+}
+
+/// What computes gradients, and takes steps along them.
+trait Stepper {
+    /// Losses where the distributions are, and `Σ |∂/∂μ|` of their weighted sum.
+    fn evaluate(&mut self, shape: Shape, weights: Losses) -> Result<(Losses, f64), Stopped>;
+
+    /// Takes a step, whose weights follow the losses of the one before.
+    fn step(&mut self, stride: &Stride, lagrangian: &Lagrangian) -> Result<(), Stopped>;
+
+    /// The losses of the last step.
+    fn losses(&mut self) -> Result<Losses, Stopped>;
+
+    /// The means of the distributions.
+    fn means(&mut self) -> Result<Vec<f64>, Stopped>;
+}
+
+/// A GPU gave up on the way.
+#[derive(Clone, Copy, Debug)]
+struct Stopped;
+
+/// Gradients by threads.
+struct Threads<'m> {
+    model: &'m Model<'m>,
+    relaxation: Relaxation<'m>,
+    adam: Adam,
+    at: Vec<Gaussian>,
+    losses: Losses,
+}
+
+impl<'m> Threads<'m> {
+    fn new(model: &'m Model<'m>, at: Vec<Gaussian>) -> Self {
+        let (relaxation, adam) = (Relaxation::new(model), Adam::new(model.len()));
+        Self { model, relaxation, adam, at, losses: Losses::default() }
+    }
+}
+
+impl Stepper for Threads<'_> {
+    fn evaluate(&mut self, shape: Shape, weights: Losses) -> Result<(Losses, f64), Stopped> {
+        self.losses = self.relaxation.evaluate(&self.at, shape, weights);
+        Ok((self.losses, self.relaxation.gradient.iter().map(|by| by[0].abs()).sum()))
+    }
+
+    fn step(&mut self, stride: &Stride, lagrangian: &Lagrangian) -> Result<(), Stopped> {
+        let weights = Losses {
+            objective: 1.0,
+            dependence: lagrangian.dependence.weight(self.losses.dependence),
+            limits: lagrangian.limits.weight(self.losses.limits),
+        };
+        self.losses = self.relaxation.evaluate(&self.at, stride.shape, weights);
+        let (model, [least, most]) = (self.model, stride.widths);
+        self.adam.step(&self.relaxation.gradient, stride.rate, &mut self.at, |v, at, change| {
+            let (first, last) = (model.earliest[v] as f64, model.latest[v] as f64);
+            at[0] = (at[0] + change[0] * model.width(v) as f64).clamp(first, last);
+            // For a small change, its exponential.
+            at[1] = (at[1] * (1.0 + change[1])).min(most).max(least);
+        });
+        Ok(())
+    }
+
+    fn losses(&mut self) -> Result<Losses, Stopped> {
+        Ok(self.losses)
+    }
+
+    fn means(&mut self) -> Result<Vec<f64>, Stopped> {
+        Ok(self.at.iter().map(|at| at[0]).collect())
+    }
 }
 
 /// Goes downhill from `mu`; the means it ends at, and the number of gradients taken.
@@ -115,66 +199,74 @@ pub(crate) fn descend(model: &Model<'_>, mu: Vec<f64>, how: &Descent, clock: &Cl
     if clock.is_over() {
         return (mu, 0);
     }
+    let width = |v: usize| (how.kappa * model.width(v) as f64).max(how.sigma_floor);
+    let at: Vec<Gaussian> = mu.iter().enumerate().map(|(v, &mu)| [mu, width(v)]).collect();
+    #[cfg(feature = "cuda")]
+    if how.on_gpu
+        && let Some(found) = on_gpu(model, &at, how, clock)
+    {
+        return found;
+    }
     // Within the pool: from outside, each of the parts of a step would wait for a thread to wake up.
-    rayon::scope(|_| descend_here(model, mu, how, clock))
+    let by_threads = || walk(&mut Threads::new(model, at.clone()), model, &at, how, clock);
+    rayon::scope(|_| by_threads()).unwrap_or((mu, 0))
 }
 
-/// The same, on this thread and those of its pool.
-fn descend_here(model: &Model<'_>, mu: Vec<f64>, how: &Descent, clock: &Clock<'_>) -> (Vec<f64>, u64) {
-    let width = |v: usize| model.width(v) as f64;
-    let mut at: Vec<Gaussian> =
-        mu.into_iter().enumerate().map(|(v, mu)| [mu, (how.kappa * width(v)).max(how.sigma_floor)]).collect();
+/// Goes downhill on a GPU; `None` where there is none, or it gave up.
+#[cfg(feature = "cuda")]
+fn on_gpu(model: &Model<'_>, at: &[Gaussian], how: &Descent, clock: &Clock<'_>) -> Option<(Vec<f64>, u64)> {
+    let mut gpu = gpu::Gpu::new(model, at, how)?;
+    walk(&mut gpu, model, at, how, clock).ok()
+}
+
+/// Goes downhill; the means it ends at, and the number of gradients taken.
+fn walk(
+    stepper: &mut impl Stepper,
+    model: &Model<'_>,
+    at: &[Gaussian],
+    how: &Descent,
+    clock: &Clock<'_>,
+) -> Result<(Vec<f64>, u64), Stopped> {
     let ceiling = at.iter().map(|at| at[1]).fold(how.sigma_floor, f64::max);
-    let mut relaxation = Relaxation::new(model);
     let (hot, cold) = match model.objective() {
         DataflowObjective::Storage => (how.storage_hot, how.storage_cold),
         _ => (how.hot, how.cold),
     };
-    let mut shape = Shape { dependence: how.dependence, temperature: hot };
+    let shape = |temperature| Shape { dependence: how.dependence, temperature };
     let nothing = Losses::default();
-    let mut losses = relaxation.evaluate(&at, shape, nothing);
-    let objective = pull(&mut relaxation, &at, shape, Losses { objective: 1.0, ..nothing });
-    let dependences = pull(&mut relaxation, &at, shape, Losses { dependence: 1.0, ..nothing });
+    let (losses, _) = stepper.evaluate(shape(hot), nothing)?;
+    let (_, objective) = stepper.evaluate(shape(hot), Losses { objective: 1.0, ..nothing })?;
+    let (_, dependences) = stepper.evaluate(shape(hot), Losses { dependence: 1.0, ..nothing })?;
     let limits = if losses.limits > 0.0 || model.limits.iter().any(Option::is_some) {
-        pull(&mut relaxation, &at, shape, Losses { limits: 1.0, ..nothing })
+        stepper.evaluate(shape(hot), Losses { limits: 1.0, ..nothing })?.1
     } else {
         0.0
     };
     let least = 0.01 * model.edges().len().max(1) as f64;
-    let mut dependence = Multiplier::new(how, losses.dependence, dependences, objective, least);
-    let mut limit = Multiplier::new(how, losses.limits, limits, objective, 1.0);
-    let mut adam = Adam::new(model.len());
+    let mut lagrangian = Lagrangian {
+        dependence: Multiplier::new(how, losses.dependence, dependences, objective, least),
+        limits: Multiplier::new(how, losses.limits, limits, objective, 1.0),
+    };
     let mut taken = 4;
     let (since, all) = (Instant::now(), f64::from(how.rounds.max(1) * how.steps.max(1)));
     for round in 0..how.rounds {
         for step in 0..how.steps {
             if clock.is_over() {
-                return (means(at), taken);
+                return Ok((stepper.means()?, taken));
             }
             // Where time runs out sooner than steps, what is annealed follows the time.
             let done = (f64::from(round * how.steps + step) / all).max(clock.gone(since));
-            shape.temperature = hot * (cold / hot).powf(done);
-            let ceiling = ceiling * (how.sigma_end / ceiling).powf(done);
-            let weights = Losses {
-                objective: 1.0,
-                dependence: dependence.weight(losses.dependence),
-                limits: limit.weight(losses.limits),
+            let stride = Stride {
+                shape: shape(hot * (cold / hot).powf(done)),
+                widths: [how.sigma_floor, ceiling * (how.sigma_end / ceiling).powf(done)],
+                rate: how.rate,
             };
-            losses = relaxation.evaluate(&at, shape, weights);
+            stepper.step(&stride, &lagrangian)?;
             taken += 1;
-            adam.step(&relaxation.gradient, how.rate, &mut at, |v, at, change| {
-                let (first, last) = (model.earliest[v] as f64, model.latest[v] as f64);
-                at[0] = (at[0] + change[0] * width(v)).clamp(first, last);
-                // For a small change, its exponential.
-                at[1] = (at[1] * (1.0 + change[1])).min(ceiling).max(how.sigma_floor);
-            });
         }
-        dependence.update(losses.dependence, how.growth);
-        limit.update(losses.limits, how.growth);
+        let losses = stepper.losses()?;
+        lagrangian.dependence.update(losses.dependence, how.growth);
+        lagrangian.limits.update(losses.limits, how.growth);
     }
-    (means(at), taken)
-}
-
-fn means(at: Vec<Gaussian>) -> Vec<f64> {
-    at.into_iter().map(|at| at[0]).collect()
+    Ok((stepper.means()?, taken))
 }

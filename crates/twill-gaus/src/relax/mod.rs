@@ -354,7 +354,8 @@ impl<'m> Relaxation<'m> {
         }
     }
 
-    fn communication(&self, at: &[Gaussian]) -> f64 {
+    /// Communication, weighted as in the objective.
+    pub(crate) fn communication(&self, at: &[Gaussian]) -> f64 {
         if self.later.is_empty() {
             return 0.0;
         }
@@ -408,6 +409,48 @@ impl<'m> Relaxation<'m> {
         by[0] += weight * by_short + read[0];
         by[1] += 2.0 * sigma * (weight * by_variance + read[1]);
         broken
+    }
+}
+
+/// How profiles are laid out, for who computes them elsewhere.
+#[cfg(feature = "cuda")]
+pub(crate) struct Laid {
+    /// By level of the grids of a track, where its cells begin, and where the last one's end.
+    pub first_cells: Vec<u32>,
+    pub mean_slots: f64,
+    /// By track.
+    pub ends: Vec<bool>,
+    /// By resource, then of storage.
+    pub tracks_of: Vec<twill_gaus_cuda::Profile>,
+    pub has_storage: bool,
+}
+
+#[cfg(feature = "cuda")]
+impl Relaxation<'_> {
+    pub(crate) fn laid(&self) -> Laid {
+        let peak = match self.model.objective() {
+            DataflowObjective::Resources { peak, .. } => peak as f64,
+            _ => 0.0,
+        };
+        let of = |(tracks, limit): (&[Option<usize>; 2], &Option<i64>)| twill_gaus_cuda::Profile {
+            tracks: *tracks,
+            limit: limit.map(|limit| limit as f64),
+            peak,
+        };
+        let storage =
+            self.storage.map(|track| twill_gaus_cuda::Profile { tracks: [Some(track), None], limit: None, peak: 1.0 });
+        Laid {
+            first_cells: self.layout.first_cells(),
+            mean_slots: self.slots,
+            ends: self.tracks.iter().map(|track| track.ends).collect(),
+            tracks_of: self.of_resource.iter().zip(&self.model.limits).map(of).chain(storage).collect(),
+            has_storage: self.storage.is_some(),
+        }
+    }
+
+    /// What the objective grows by when an operation starts a step later, by communication.
+    pub(crate) fn later(&self, v: usize) -> f64 {
+        self.later.get(v).map_or(0.0, |later| self.paid() * later)
     }
 }
 

@@ -39,6 +39,12 @@ impl Layout {
         self.first[self.levels()]
     }
 
+    /// By level, where its cells begin, and where the last one's end.
+    #[cfg(feature = "cuda")]
+    pub fn first_cells(&self) -> Vec<u32> {
+        self.first.iter().map(|&first| first as u32).collect()
+    }
+
     pub fn levels(&self) -> usize {
         self.first.len() - 1
     }
