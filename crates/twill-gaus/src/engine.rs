@@ -66,6 +66,8 @@ pub struct GausResult {
     pub at_start: Option<i128>,
     /// Gradients taken.
     pub gradients: u64,
+    /// Whether a GPU computed some of them.
+    pub on_gpu: bool,
     /// The means that the first gradient descent ended at, for [`StartFrom::Near`]; empty where there was none.
     pub means: Vec<f64>,
     /// Latency that windows were counted back from: the bound of the problem, or the one chosen where it has none.
@@ -79,6 +81,7 @@ struct Search<'s, 'c> {
     random: SplitMix64,
     best: Option<(i128, Vec<i64>)>,
     gradients: u64,
+    on_gpu: bool,
     means: Vec<f64>,
     round: u32,
     report: &'s mut dyn FnMut(Progress),
@@ -131,15 +134,16 @@ pub(crate) fn search(
         random,
         best: None,
         gradients: 0,
+        on_gpu: false,
         means: Vec::new(),
         round: 0,
         report,
     };
     let at_start = search.run();
-    let Search { best, gradients, means, .. } = search;
+    let Search { best, gradients, on_gpu, means, .. } = search;
     let (objective, steps) = best.unzip();
     let schedule = steps.map(|steps: Vec<i64>| start_steps(problem, &steps));
-    Ok(GausResult { schedule, objective, at_start, gradients, means, latency })
+    Ok(GausResult { schedule, objective, at_start, gradients, on_gpu, means, latency })
 }
 
 /// The objective is latency: nothing to follow downhill but what is feasible within less and less.
@@ -166,6 +170,7 @@ fn shortest(
         schedule: best.as_ref().map(|short| start_steps(problem, &short.steps)),
         at_start,
         gradients: shrink.gradients,
+        on_gpu: false,
         means: Vec::new(),
         latency: best.map_or(0, |short| short.latency),
     })
@@ -216,9 +221,10 @@ impl Search<'_, '_> {
                 let mut descent = *descent;
                 // Later rounds stay near where they begin: a narrower spread each time.
                 descent.kappa *= 0.5_f64.powi(round as i32);
-                let (found, gradients) = descend(model, mu, &descent, &clock.share(0.5));
-                mu = found;
-                self.gradients += gradients;
+                let found = descend(model, mu, &descent, &clock.share(0.5));
+                mu = found.means;
+                self.gradients += found.gradients;
+                self.on_gpu |= found.on_gpu;
                 part = Part::Gradient;
                 if round == 0 {
                     self.means.clone_from(&mu);

@@ -38,10 +38,10 @@ pub(crate) fn feasible(
         if let (true, None, Some(descent)) = (guided, &wished, &options.descent) {
             // An eighth of the steps: what is asked for is a schedule, and another interval or latency may need the time more.
             let (rounds, steps) = ((descent.rounds / 2).max(1), (descent.steps / 4).max(1));
-            let quick = Descent { rounds, steps, rate: 3.0 * descent.rate, ..*descent };
-            let (mu, taken) = descend(model, model.middle(), &quick, clock);
-            gradients += taken;
-            wished = Some(settle(model, &mu, options.side));
+            let quick = Descent { rounds, steps, rate: 3.0 * descent.rate, on_gpu: false, ..*descent };
+            let found = descend(model, model.middle(), &quick, clock);
+            gradients += found.gradients;
+            wished = Some(settle(model, &found.means, options.side));
         }
         let noise = if attempt < 3 { 0.0 } else { 0.2 };
         let (wishes, preference) = match &wished {

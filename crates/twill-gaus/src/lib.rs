@@ -76,3 +76,14 @@ pub use options::{Options, StartFrom};
 pub use polish::Polish;
 pub use precedence::{Neighbour, Precedence};
 pub use relax::DependenceLoss;
+
+/// The name of the GPU that [`Descent::on_gpu`] means. The first call in a process begins it, within a second.
+///
+/// # Errors
+/// Why there is none.
+pub fn gpu() -> Result<&'static str, String> {
+    #[cfg(feature = "cuda")]
+    return twill_gaus_cuda::device_name().map_err(|error| error.to_string());
+    #[cfg(not(feature = "cuda"))]
+    Err("this Twill was built without CUDA".to_owned())
+}

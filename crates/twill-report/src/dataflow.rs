@@ -56,7 +56,8 @@ pub fn dataflow_text(summary: &DataflowSummary, options: TextOptions) -> String 
     ];
     let parts: Vec<String> = parts.iter().map(|(name, time)| format!("{name} {}", words::seconds(*time))).collect();
     page.heading("Search");
-    let gradients = words::count(i128::from(summary.gradients), "gradient");
+    let on = summary.gpu.as_ref().map(|gpu| format!(" on {gpu}")).unwrap_or_default();
+    let gradients = words::count(i128::from(summary.gradients), "gradient") + &on;
     let found =
         summary.found.as_ref().map(|found| format!("Found by {} after {}. ", found.by, words::seconds(found.seconds)));
     let found = found.unwrap_or_default();

@@ -3,7 +3,7 @@
 use super::GausError;
 use super::exact_loop::exact_loop;
 use super::problem::{in_time, limited, read};
-use crate::options::{GausEngine, GausOptions, GausStart, Objective, Weights};
+use crate::options::{GausEngine, GausGpu, GausOptions, GausStart, Objective, Weights};
 use crate::{Observer, files};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -87,6 +87,7 @@ fn refuse(input: Option<&Path>, arguments: &GausOptions) -> Result<(), GausError
         ("start", *start != GausStart::Middle),
         ("known", !arguments.known.is_empty()),
         ("no-gradient", arguments.no_gradient),
+        ("gpu", arguments.gpu == GausGpu::Always),
         ("polish-sweeps", arguments.polish_sweeps.is_some()),
         ("rounds", arguments.rounds.is_some()),
         ("windows", arguments.windows.is_some()),

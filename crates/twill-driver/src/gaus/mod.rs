@@ -45,6 +45,9 @@ pub enum SearchError {
     /// Windows do not take the problem.
     #[error(transparent)]
     Windows(#[from] NeighbourhoodError),
+    /// There is no GPU.
+    #[error("--gpu always: {0}; leave it out, and processors compute gradients")]
+    Gpu(String),
     /// The interval is too short.
     #[error("no schedule has interval {requested}: resources and recurrences need {least}")]
     Interval {
@@ -306,6 +309,7 @@ pub fn find(
         storage: replayed.as_ref().map(|r| r.storage),
         at_start: answer.at_start,
         gradients: answer.gradients,
+        gpu: answer.gpu,
         seconds,
         found,
         trace: answer.trace.iter().map(|(seconds, objective, _)| (*seconds, *objective)).collect(),

@@ -10,9 +10,10 @@ use super::exact_loop::{exact_loop, exact_tiles};
 use super::warm_start::pipeline;
 use super::{SearchError, kind};
 use crate::Observer;
-use crate::options::{GausEngine, GausOptions, GausStart};
+use crate::options::{GausEngine, GausGpu, GausOptions, GausStart};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 use twill_exact::{Budget, Clock, SearchOptions};
 use twill_gaus::neighbourhood;
@@ -37,12 +38,17 @@ const LENGTH_WORK: u64 = 2_000_000;
 /// Most steps in a round of a gradient that begins again.
 const MOST_STEPS: u32 = 320;
 
+/// Operations from which on, and seconds for which, a GPU is worth its beginning, which takes some tenths of one.
+const WORTH_A_GPU: (usize, f64) = (4096, 5.0);
+
 /// What a search gave.
 #[derive(Default)]
 pub(super) struct SearchResult {
     pub schedule: Option<StartSteps>,
     pub at_start: Option<i128>,
     pub gradients: u64,
+    /// The GPU that computed them.
+    pub gpu: Option<String>,
     pub trace: Vec<(f64, i128, String)>,
     /// The bound on the objective, where the search came by it.
     pub bound: Option<LowerBound>,
@@ -115,6 +121,23 @@ pub(super) fn search(
     }
 }
 
+/// Whether a GPU is to compute gradients. It begins beside what comes before them.
+fn on_gpu(arguments: &GausOptions, problem: &DataflowProblem) -> Result<(bool, Option<JoinHandle<()>>), SearchError> {
+    match arguments.gpu {
+        GausGpu::Never => Ok((false, None)),
+        GausGpu::Always => twill_gaus::gpu().map(|_| (true, None)).map_err(SearchError::Gpu),
+        GausGpu::Auto => {
+            let (operations, seconds) = WORTH_A_GPU;
+            let is_large = problem.graph.operations().len() >= operations && !arguments.smallest_ii;
+            let is_worth_it = is_large && arguments.seconds().is_some_and(|given| given >= seconds);
+            let begin = || drop(twill_gaus::gpu());
+            // Without a thread it begins when it is needed.
+            let thread = is_worth_it.then(|| std::thread::Builder::new().name("gpu".into()).spawn(begin));
+            Ok((is_worth_it, thread.and_then(Result::ok)))
+        }
+    }
+}
+
 struct Search<'a> {
     arguments: &'a GausOptions,
     problem: &'a DataflowProblem,
@@ -125,6 +148,8 @@ struct Search<'a> {
     result: SearchResult,
     /// The best that GauS has is a baseline's schedule.
     is_stuck: bool,
+    /// A GPU that begins: a process that ends meanwhile would crash.
+    beginning: Option<JoinHandle<()>>,
 }
 
 impl<'a> Search<'a> {
@@ -151,6 +176,10 @@ impl<'a> Search<'a> {
             options.polish.sweeps = sweeps;
         }
         options.rounds = arguments.rounds.unwrap_or(options.rounds);
+        let mut beginning = None;
+        if let Some(descent) = &mut options.descent {
+            (descent.on_gpu, beginning) = on_gpu(arguments, problem)?;
+        }
         Ok(Search {
             arguments,
             problem,
@@ -164,6 +193,7 @@ impl<'a> Search<'a> {
             observer,
             result: SearchResult::default(),
             is_stuck: false,
+            beginning,
         })
     }
 
@@ -174,6 +204,9 @@ impl<'a> Search<'a> {
         } else {
             self.gradient()?;
             self.windows()?;
+        }
+        if let Some(beginning) = self.beginning {
+            drop(beginning.join());
         }
         Ok(self.result)
     }
@@ -202,6 +235,9 @@ impl<'a> Search<'a> {
         let control = Control { enough: board.map(|board| &board.enough), ..self.limits.control(part) };
         let found = twill_gaus::schedule(problem, options, control, &mut tell)?;
         self.result.gradients += found.gradients;
+        if found.on_gpu {
+            self.result.gpu = twill_gaus::gpu().ok().map(str::to_owned);
+        }
         self.result.at_start = self.result.at_start.or(found.at_start);
         Ok(found)
     }

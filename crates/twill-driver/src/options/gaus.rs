@@ -90,6 +90,13 @@ pub struct GausOptions {
     #[serde(deserialize_with = "numbers::deserialize_switch")]
     #[cfg_attr(feature = "clap", arg(long))]
     pub no_gradient: bool,
+    /// Gradients on a CUDA GPU: auto, always or never.
+    ///
+    /// auto: with a time limit of 5 seconds or more, for graphs of 4096 operations or more, if there is one. They are those of
+    /// processors up to rounding, so that the schedule may be another one.
+    #[serde(with = "choice")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "WHEN", default_value = "auto", value_parser = choice::choices::<GausGpu>()))]
+    pub gpu: GausGpu,
     /// Moves of local improvement, in multiples of the operations; 0 for none.
     #[serde(deserialize_with = "numbers::deserialize_optional::<0, { u32::MAX as u64 }, _, _>")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "N"))]
@@ -144,6 +151,7 @@ impl Default for GausOptions {
             start: GausStart::Middle,
             known: Vec::new(),
             no_gradient: false,
+            gpu: GausGpu::Auto,
             polish_sweeps: None,
             rounds: None,
             windows: None,
@@ -208,6 +216,25 @@ impl Choice for GausStart {
         ("middle", GausStart::Middle, "The middle of each operation's window"),
         ("list", GausStart::List, "A list schedule (with an interval: an iterative modulo schedule)"),
         ("random", GausStart::Random, "Anywhere in the window"),
+    ];
+}
+
+/// Whether a GPU computes gradients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GausGpu {
+    /// Where it is worth its beginning, and time decides the answer anyway.
+    Auto,
+    /// It is an error if there is none.
+    Always,
+    /// Processors do.
+    Never,
+}
+
+impl Choice for GausGpu {
+    const ALL: &'static [(&'static str, GausGpu, &'static str)] = &[
+        ("auto", GausGpu::Auto, "For large graphs with a time limit, if there is one"),
+        ("always", GausGpu::Always, "Always; an error if there is none"),
+        ("never", GausGpu::Never, "Never: processors do"),
     ];
 }
 

@@ -15,7 +15,7 @@ mod source;
 
 pub use choice::Choice;
 pub use code::{CompileOptions, EXPERIMENTAL, Language, TileOrderOption, TraceDetail, TraceOptions, Which};
-pub use gaus::{Cap, GausEngine, GausOptions, GausStart, Objective, Weights};
+pub use gaus::{Cap, GausEngine, GausGpu, GausOptions, GausStart, Objective, Weights};
 pub use keywords::{OptionError, Task, given, keywords};
 pub use model::{LimitOptions, ModelBase, ModelVariant};
 pub use numbers::{seconds, whole};

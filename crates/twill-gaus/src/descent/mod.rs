@@ -194,22 +194,33 @@ impl Stepper for Threads<'_> {
     }
 }
 
-/// Goes downhill from `mu`; the means it ends at, and the number of gradients taken.
-pub(crate) fn descend(model: &Model<'_>, mu: Vec<f64>, how: &Descent, clock: &Clock<'_>) -> (Vec<f64>, u64) {
+/// What a descent came to.
+#[derive(Clone, Debug)]
+pub(crate) struct Descended {
+    pub means: Vec<f64>,
+    /// Gradients taken.
+    pub gradients: u64,
+    /// A GPU computed them.
+    pub on_gpu: bool,
+}
+
+/// Goes downhill from `mu`.
+pub(crate) fn descend(model: &Model<'_>, mu: Vec<f64>, how: &Descent, clock: &Clock<'_>) -> Descended {
     if clock.is_over() {
-        return (mu, 0);
+        return Descended { means: mu, gradients: 0, on_gpu: false };
     }
     let width = |v: usize| (how.kappa * model.width(v) as f64).max(how.sigma_floor);
     let at: Vec<Gaussian> = mu.iter().enumerate().map(|(v, &mu)| [mu, width(v)]).collect();
     #[cfg(feature = "cuda")]
     if how.on_gpu
-        && let Some(found) = on_gpu(model, &at, how, clock)
+        && let Some((means, gradients)) = on_gpu(model, &at, how, clock)
     {
-        return found;
+        return Descended { means, gradients, on_gpu: true };
     }
     // Within the pool: from outside, each of the parts of a step would wait for a thread to wake up.
     let by_threads = || walk(&mut Threads::new(model, at.clone()), model, &at, how, clock);
-    rayon::scope(|_| by_threads()).unwrap_or((mu, 0))
+    let (means, gradients) = rayon::scope(|_| by_threads()).unwrap_or((mu, 0));
+    Descended { means, gradients, on_gpu: false }
 }
 
 /// Goes downhill on a GPU; `None` where there is none, or it gave up.

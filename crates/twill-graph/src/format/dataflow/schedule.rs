@@ -84,6 +84,9 @@ pub struct DataflowSummary {
     pub at_start: Option<i128>,
     /// Gradients taken.
     pub gradients: u64,
+    /// The GPU that computed them; none where processors did.
+    #[serde(default)]
+    pub gpu: Option<String>,
     /// Where the time went.
     pub seconds: DataflowSeconds,
     /// Who found the schedule, and when; none where no schedule was found.
