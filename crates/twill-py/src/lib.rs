@@ -32,7 +32,7 @@ mod _twill {
     #[pymodule_export]
     use super::machines::{cuda_primitives, machine_names, machine_numbers, machine_text};
     #[pymodule_export]
-    use super::settled_calls::SettledCalls;
+    use super::settled_calls::{SettledCalls, TunerRun};
     use pyo3::prelude::*;
 
     #[pymodule_init]

@@ -27,18 +27,63 @@ struct Known {
 ///
 /// Calls are alike if constants and the numbers that the autotuner looks at are the same, other whole numbers have as many bits, and
 /// tensors have the same type: `Tuning.likeness` and the autotuner's key together.
-#[pyclass(frozen, module = "twill_gpu._twill")]
+#[pyclass(frozen, weakref, module = "twill_gpu._twill")]
 pub(crate) struct SettledCalls {
     /// By parameter: its name, and whether its value tells calls apart.
     parameters: Vec<(String, bool)>,
     calls: Mutex<HashMap<Box<[i64]>, Known>>,
+    /// Calls that are not even looked at.
+    rest: AtomicI64,
+}
+
+/// In the place of `Autotuner.run`: the method itself where an autotuner rests, and what looks at a call where it does not.
+///
+/// Calls have tens of arguments by their names. What stands between a caller and the method would pack all of them anew, so nothing
+/// does.
+#[pyclass(frozen, module = "twill_gpu._twill")]
+pub(crate) struct TunerRun {
+    original: Py<PyAny>,
+    looks: Py<PyAny>,
+    /// Where an autotuner has its `SettledCalls`.
+    attribute: Py<PyString>,
+    /// `types.MethodType`.
+    bind: Py<PyAny>,
+}
+
+#[pymethods]
+impl TunerRun {
+    #[new]
+    fn new(original: Py<PyAny>, looks: Py<PyAny>, attribute: Py<PyString>, bind: Py<PyAny>) -> Self {
+        Self { original, looks, attribute, bind }
+    }
+
+    fn __get__<'py>(
+        &self,
+        py: Python<'py>,
+        tuner: Option<&Bound<'py, PyAny>>,
+        _type: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let Some(tuner) = tuner.filter(|tuner| !tuner.is_none()) else { return Ok(self.looks.bind(py).clone()) };
+        let settled = tuner.getattr_opt(self.attribute.bind(py))?;
+        let rests = settled.is_some_and(|one| one.cast::<SettledCalls>().is_ok_and(|one| one.get().rests()));
+        self.bind.bind(py).call1((if rests { &self.original } else { &self.looks }, tuner))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        [&self.original, &self.looks, &self.bind].into_iter().try_for_each(|object| visit.call(object))
+    }
 }
 
 #[pymethods]
 impl SettledCalls {
     #[new]
     fn new(parameters: Vec<(String, bool)>) -> Self {
-        Self { parameters, calls: Mutex::default() }
+        Self { parameters, calls: Mutex::default(), rest: AtomicI64::new(0) }
+    }
+
+    /// Has so many calls in a row made without a look.
+    fn rest(&self, calls: i64) {
+        self.rest.store(calls, Ordering::Relaxed);
     }
 
     /// What is known of a call; `None` where somebody has to look at it.
@@ -69,8 +114,14 @@ impl SettledCalls {
 
     /// Forgets all of them.
     fn forget(&self) {
+        self.rest(0);
         let before = std::mem::take(&mut *locked(&self.calls));
         drop(before);
+    }
+
+    /// A copy of an autotuner begins anew.
+    fn __reduce__<'py>(&self, py: Python<'py>) -> (Bound<'py, PyAny>, Bound<'py, PyTuple>) {
+        (py.None().into_bound(py).get_type().into_any(), PyTuple::empty(py))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -81,6 +132,11 @@ impl SettledCalls {
 }
 
 impl SettledCalls {
+    /// Whether the next call is made without a look; counts it.
+    fn rests(&self) -> bool {
+        self.rest.load(Ordering::Relaxed) > 0 && self.rest.fetch_sub(1, Ordering::Relaxed) > 0
+    }
+
     /// What calls that are alike have in common; nothing where a number has more than 64 bits.
     fn likeness(&self, args: &Bound<'_, PyTuple>, named: &Bound<'_, PyDict>) -> PyResult<Option<Box<[i64]>>> {
         let mut call = Vec::with_capacity(2 * (args.len() + named.len()));

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .._twill import TunerRun
 from .launches import ATTRIBUTE, Launcher, launcher_of
-from .tuning import ATTRIBUTE as TUNING
-from .tuning import tuning_of
+from .tuning import SETTLED, tuning_of
 
 if TYPE_CHECKING:
     from .activity import Activity
@@ -30,15 +31,11 @@ def of_compiled(activity: Activity, original: property) -> property:
     return property(run)
 
 
-def of_tuner(activity: Activity, original: Callable[..., Any]) -> Callable[..., Any]:
+def of_tuner(activity: Activity, original: Callable[..., Any]) -> TunerRun:
     """In the place of `Autotuner.run`: kernels of Twill may be tried for other configurations than stock Triton's choice."""
 
     @functools.wraps(original)
     def run(self: Any, *args: Any, **named: Any) -> Any:
-        found = self.__dict__.get(TUNING)
-        if found is not None and found.rest > 0:
-            found.rest -= 1
-            return original(self, *args, **named)
         tuning = tuning_of(activity, self)
         if tuning is None:
             return original(self, *args, **named)
@@ -57,7 +54,7 @@ def of_tuner(activity: Activity, original: Callable[..., Any]) -> Callable[..., 
         finally:
             thread.taken = before
 
-    return run
+    return TunerRun(original, run, SETTLED, types.MethodType)
 
 
 def of_tuning(activity: Activity, original: Callable[..., Any]) -> Callable[..., Any]:

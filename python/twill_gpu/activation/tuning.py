@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 ATTRIBUTE = "_twill_tuning"
 """Where an autotuner has its `Tuning`."""
+SETTLED = "_twill_settled"
+"""Where it has that one's `SettledCalls`."""
 RESTS = 16
 """Calls in a row that are not looked at, where all is settled."""
 REMEMBERED = 256
@@ -65,7 +67,6 @@ class Choices(dict[Any, Any]):
         super().__setitem__(key, chosen)
         # Somebody has chosen anew.
         self.tuning.settled.forget()
-        self.tuning.rest = 0
         call = self.tuning.call
         if call is not None and call.compared:
             self.tuning.keep(key, call.compared)
@@ -88,8 +89,6 @@ class Tuning:
         self._constant = {name: parameters.get(name, True) for name in tuner.arg_names}
         looked_at = set(getattr(tuner, "keys", ()))
         self.settled = SettledCalls([(name, is_constant or name in looked_at) for name, is_constant in self._constant.items()])
-        self.rest = 0
-        """Calls that are not looked at."""
         self.compared: dict[Any, dict[Any, Compared]] = {}
         self._rounds: dict[Any, Round] = {}
         # Configurations of the same constants have the same TTIR. Somebody's own cache may keep more than a dictionary.
@@ -97,7 +96,7 @@ class Tuning:
         is_stock = OWN_LAUNCHES in function.__dict__ or type(tuner.cache) is not dict or function.is_gluon()
         self.is_for_twill = differ and not is_stock and may_multiply(function)
         if not self.is_for_twill:
-            self.rest = sys.maxsize
+            self.settled.rest(sys.maxsize)
 
     def __reduce__(self) -> Any:
         # A copy of an autotuner begins anew.
@@ -140,7 +139,7 @@ class Tuning:
     def rest_a_while(self) -> None:
         """Looks at no call for some, if all so far are stock Triton's choice: those that are unlike them are seen a little later."""
         if all(one.is_over for one in list(self._rounds.values())):
-            self.rest = RESTS
+            self.settled.rest(RESTS)
 
     @property
     def is_settled(self) -> bool:
@@ -250,8 +249,9 @@ def tuning_of(activity: Activity, tuner: Any) -> Tuning | None:
         except Exception:
             # An autotuner of another kind.
             return None
-        tuner.__dict__[ATTRIBUTE] = found
-        activity.on_end(tuner, ATTRIBUTE, found)
+        for attribute, value in ((ATTRIBUTE, found), (SETTLED, found.settled)):
+            tuner.__dict__[attribute] = value
+            activity.on_end(tuner, attribute, value)
     return found if found.is_for_twill else None
 
 
