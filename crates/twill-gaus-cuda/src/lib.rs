@@ -375,3 +375,17 @@ impl Descent {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use sha2::{Digest, Sha256};
+    use std::fmt::Write;
+
+    #[test]
+    fn the_ptx_is_that_of_the_source() {
+        let digest = Sha256::digest(include_str!("step.cu"));
+        let mut first = "// Made by compile.py of step.cu, sha256 ".to_owned();
+        digest.iter().for_each(|byte| write!(first, "{byte:02x}").unwrap_or_default());
+        assert!(include_str!("step.ptx").starts_with(&first), "run compile.py");
+    }
+}
