@@ -42,7 +42,7 @@ def test_a_child_tries_nothing(cache, tmp_path):
     copy = shutil.copytree(cache, tmp_path / "cache")
     shutil.rmtree(copy / "activation-v1")
     # Machine code of kernels that nothing is on record of is made behind launches.
-    ended = run("processes", "fork", 5, 4, TWILL="1", TWILL_CACHE=copy)
+    ended = run("processes", "fork", 5, 12, TWILL="1", TWILL_CACHE=copy)
     right(ended)
     assert not list((copy / "activation-v1").glob("*.trial"))
     assert sorted(bool(line["twill"]) for line in ended.lines) == [False, False, True]
