@@ -207,6 +207,40 @@ def test_a_choice_that_is_settled_is_not_looked_at(timed, tensor, monkeypatch):
         tuned(2)
 
 
+def test_a_key_that_comes_while_an_autotuner_rests_has_its_turn(timed, tensor):
+    timed.times[LARGE, True] = 2.47
+    activation.install("wait")
+    tuned = Tuned(timed, tensor)
+    tuned(60)
+    assert timed.chosen[-1] == (SMALL, True)
+    # Its comparison is made in a call that nobody looks at.
+    timed.times[LARGE, True] = 1.5
+    tuned(80, k=K + 64)
+    assert timed.chosen[-1] == (LARGE, True)
+
+
+def test_a_choice_that_somebody_writes_into_the_cache_counts(timed, tensor):
+    activation.install("wait")
+    tuned = Tuned(timed, tensor)
+    tuned(60)
+    assert timed.chosen[-1] == (LARGE, True)
+    small = next(one for one in tuned.kernel.configs if one.kwargs["BLOCK_M"] == SMALL[0])
+    (key,) = tuned.kernel.cache
+    tuned.kernel.cache.update({key: triton.Config(small.kwargs, num_warps=8, pre_hook=small.pre_hook)})
+    tuned(1)
+    assert timed.chosen[-1][0] == SMALL, "this call is that one's; later ones are looked at anew"
+
+
+def test_a_graph_takes_what_warmed_it_up(timed, tensor):
+    activation.install("wait")
+    tuned = Tuned(timed, tensor)
+    tuned(60)
+    tuned(40, k=K + 64)
+    timed.capturing = True
+    tuned(1, k=K + 64)
+    assert timed.chosen[-1] == (LARGE, True)
+
+
 def test_calls_that_are_alike():
     calls = SettledCalls([("x", False), ("k", True), ("m", False), ("BLOCK", True)])
     half, full = Array("float16"), Array("float32")
@@ -226,6 +260,13 @@ def test_calls_that_are_alike():
     assert calls.look(args, {"grid": len}), "who knows what that is"
     calls.forget()
     assert not known(*args)
+    # Numbers of numpy's have a type of elements, and are no memory.
+    calls.settle((half, 64, Number(), 128), {}, True)
+    assert calls.look((half, 64, Number(), 128), {}) and not calls.look((half, Number(), 4096, 128), {})
+    calls.settle((half, Number(), 4096, 128), {}, True)
+    assert not calls.look((half, Number(), 4096, 128), {}), "what a constant is has to be known"
+    calls.settle((half, -1.0, 0.25, 128), {}, True)
+    assert calls.look((half, -1.0, 0.5, 128), {}) and not calls.look((half, -2.0, 0.5, 128), {})
 
 
 class Array:
@@ -235,6 +276,15 @@ class Array:
 
     def __init__(self, dtype):
         self.dtype = self.types.setdefault(dtype, object())
+
+    def data_ptr(self):
+        return 0
+
+
+class Number:
+    """A number of numpy's."""
+
+    dtype = object()
 
 
 def test_graphs_take_what_was_launched_before(timed, tensor):

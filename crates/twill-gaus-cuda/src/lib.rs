@@ -4,7 +4,7 @@
 //! operations go into integers or block by block in order: results are the same each time, and those of processors up to rounding.
 //!
 //! The kernels are PTX for compute capability 8.0 and later, made of `step.cu` by `compile.py`; CUDA's driver, which is looked for
-//! at run time, does the rest. A step takes five launches.
+//! at run time, does the rest. A step takes four launches, five for storage.
 
 mod layout;
 mod problem;
@@ -45,6 +45,8 @@ impl From<DriverError> for CudaError {
     }
 }
 
+static DEVICE: OnceLock<Result<Device, CudaError>> = OnceLock::new();
+
 /// The GPU with the kernels loaded.
 struct Device {
     stream: Arc<CudaStream>,
@@ -59,7 +61,6 @@ struct Device {
 impl Device {
     /// The first GPU, once for a process: to begin takes some tenths of a second.
     fn get() -> Result<&'static Device, CudaError> {
-        static DEVICE: OnceLock<Result<Device, CudaError>> = OnceLock::new();
         DEVICE.get_or_init(Device::new).as_ref().map_err(Clone::clone)
     }
 
@@ -91,6 +92,11 @@ impl Device {
 /// Where there is none.
 pub fn device_name() -> Result<&'static str, CudaError> {
     Ok(&Device::get()?.name)
+}
+
+/// Whether the GPU has begun: [`device_name`] was called, and has ended.
+pub fn has_begun() -> bool {
+    DEVICE.get().is_some()
 }
 
 /// What losses and their gradient came to.
@@ -157,6 +163,8 @@ impl Loader<'_> {
         // An array of nothing has no address.
         let nothing = [T::default()];
         let slice = self.stream.clone_htod(if values.is_empty() { &nothing[..] } else { values })?;
+        // What is copied may go when this returns.
+        self.stream.synchronize()?;
         let address = self.address(&slice);
         self.memory.push(Box::new(slice));
         Ok(address)
@@ -251,6 +259,8 @@ impl Descent {
         let flat: Vec<f64> = at.iter().flatten().copied().collect();
         let zeros = |count: usize| device.stream.alloc_zeros::<f64>(count.max(1));
         let (gradient, losses, broken) = (zeros(2 * count)?, zeros(4 * profiles)?, zeros(2 * blocks as usize)?);
+        let places = [device.stream.clone_htod(&flat)?, device.stream.clone_htod(&flat)?];
+        device.stream.synchronize()?;
         Ok(Descent {
             device,
             arrays: Arrays {
@@ -263,7 +273,7 @@ impl Descent {
             gradient,
             losses,
             broken,
-            at: [device.stream.clone_htod(&flat)?, device.stream.clone_htod(&flat)?],
+            at: places,
             now: 0,
             parity: 0,
             blocks,
@@ -281,7 +291,7 @@ impl Descent {
         let [objective, dependences, limits] = weights;
         let step = Step { temperature, objective, lambda: [dependences, limits], ..self.step_here() };
         self.launch(&step)?;
-        let gradient = self.device.stream.clone_dtoh(&self.gradient)?;
+        let gradient = self.read(&self.gradient)?;
         let gradient = gradient.chunks_exact(2).map(|by| [by[0], by[1]]).collect();
         Ok(Evaluated { losses: self.losses()?, gradient })
     }
@@ -326,10 +336,10 @@ impl Descent {
     /// What the driver found wrong with steps before.
     pub fn losses(&self) -> Result<[f64; 3], CudaError> {
         let last = 1 - self.parity as usize;
-        let by_profile = self.device.stream.clone_dtoh(&self.losses)?;
+        let by_profile = self.read(&self.losses)?;
         let by_profile = &by_profile[2 * last * self.profiles..][..2 * self.profiles];
         let sum = |which: usize| by_profile.chunks_exact(2).map(|one| one[which]).sum();
-        let broken = self.device.stream.clone_dtoh(&self.broken)?;
+        let broken = self.read(&self.broken)?;
         let blocks = self.blocks as usize;
         Ok([sum(0), broken[last * blocks..][..blocks].iter().sum(), sum(1)])
     }
@@ -339,8 +349,14 @@ impl Descent {
     /// # Errors
     /// What the driver found wrong with steps before.
     pub fn at(&self) -> Result<Vec<[f64; 2]>, CudaError> {
-        let flat = self.device.stream.clone_dtoh(&self.at[self.now])?;
+        let flat = self.read(&self.at[self.now])?;
         Ok(flat.chunks_exact(2).map(|at| [at[0], at[1]]).collect())
+    }
+
+    fn read(&self, slice: &CudaSlice<f64>) -> Result<Vec<f64>, CudaError> {
+        let read = self.device.stream.clone_dtoh(slice)?;
+        self.device.stream.synchronize()?;
+        Ok(read)
     }
 
     fn step_here(&self) -> Step {

@@ -37,7 +37,7 @@ impl Knobs {
             "storage-hot" => descent.storage_hot = value,
             "storage-cold" => descent.storage_cold = value,
             "probability" => descent.dependence = DependenceLoss::Probability,
-            "on-gpu" => descent.on_gpu = value != 0.0,
+            "on-gpu" => descent.on_gpu = value != 0.0 && twill_gaus::gpu().is_ok(),
             "seconds" => self.seconds = Some(value),
             "sweeps" => self.sweeps = value as u32,
             "search-rounds" => self.rounds = value as u32,

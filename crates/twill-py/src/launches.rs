@@ -55,6 +55,11 @@ pub(crate) fn set_in_call(is_in: bool) {
     IN_CALL.set(is_in);
 }
 
+/// Whether this thread is in a call of an autotuner that has a part in its launches.
+pub(crate) fn is_in_call() -> bool {
+    IN_CALL.get()
+}
+
 /// Whether launches are Twill's business: off while it is paused, and once it has ended.
 #[pyclass(frozen, module = "twill_gpu._twill")]
 pub(crate) struct Switch(AtomicBool);

@@ -1,6 +1,7 @@
 //! Calls of an autotuner of which all is settled: they need no line of Python but the autotuner's own.
 
 use crate::decision::locked;
+use crate::launches::is_in_call;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -134,7 +135,7 @@ impl SettledCalls {
 impl SettledCalls {
     /// Whether the next call is made without a look; counts it.
     fn rests(&self) -> bool {
-        self.rest.load(Ordering::Relaxed) > 0 && self.rest.fetch_sub(1, Ordering::Relaxed) > 0
+        !is_in_call() && self.rest.load(Ordering::Relaxed) > 0 && self.rest.fetch_sub(1, Ordering::Relaxed) > 0
     }
 
     /// What calls that are alike have in common; nothing where a number has more than 64 bits.
@@ -182,31 +183,37 @@ fn add(value: &Bound<'_, PyAny>, is_exact: bool, call: &mut Vec<i64>) -> PyResul
                 return Ok(false);
             }
         }
+    } else if value.is_exact_instance_of::<PyFloat>() {
+        call.extend([class, if is_exact { value.extract::<f64>()?.to_bits() as i64 } else { 0 }]);
+    } else if is_plain(value) {
+        call.extend([class, value.hash()? as i64]);
     } else if let Some(dtype) = type_of(value)? {
         call.extend([OTHER, dtype.as_ptr() as i64]);
-    } else if is_exact || is_plain(value) {
-        call.extend([class, value.hash()? as i64]);
-    } else {
+    } else if !is_exact {
         call.extend([OTHER, class]);
+    } else if value.get_type().module()?.to_cow()?.starts_with("triton.") {
+        // Functions and types of its language last.
+        call.extend([OTHER, value.as_ptr() as i64]);
+    } else {
+        return Ok(false);
     }
     Ok(true)
 }
 
-/// Whether a value is a truth value, a text or a number with a fraction, which are looked at as they are.
+/// Whether a value is a truth value or a text, which are looked at as they are.
 fn is_plain(value: &Bound<'_, PyAny>) -> bool {
-    value.is_exact_instance_of::<PyBool>()
-        || value.is_exact_instance_of::<PyString>()
-        || value.is_exact_instance_of::<PyFloat>()
+    value.is_exact_instance_of::<PyBool>() || value.is_exact_instance_of::<PyString>()
 }
 
-/// The type of a tensor's elements, or of those that a descriptor describes; there is one object for each of torch's.
+/// The type of a tensor's elements, or of those that a descriptor describes; there is one object for each of torch's. Nothing of
+/// what is no memory.
 fn type_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    if is_plain(value) {
-        return Ok(None);
+    let (dtype, address) = (intern!(value.py(), "dtype"), intern!(value.py(), "data_ptr"));
+    let base = value.getattr_opt(intern!(value.py(), "base"))?;
+    for one in [Some(value), base.as_ref()].into_iter().flatten() {
+        if one.getattr_opt(address)?.is_some() {
+            return one.getattr_opt(dtype);
+        }
     }
-    let name = intern!(value.py(), "dtype");
-    match value.getattr_opt(name)? {
-        Some(dtype) => Ok(Some(dtype)),
-        None => value.getattr_opt(intern!(value.py(), "base"))?.map_or(Ok(None), |base| base.getattr_opt(name)),
-    }
+    Ok(None)
 }

@@ -23,6 +23,7 @@ from .settings import Log, Mode, Settings
 from .workers import Workers
 
 if TYPE_CHECKING:
+    from .rounds import Taken
     from .specialisation import Specialised
     from .stock import Launches
     from .tuning import Call, Tuning
@@ -43,8 +44,8 @@ class _Thread(threading.local):
 
     call: Call | None = None
     """The call of an autotuner that it is in."""
-    taken: tuple[Tuning, Any] | None = None
-    """The autotuner that it is in a settled call of, and the configuration that this takes."""
+    taken: Taken | None = None
+    """What has the call of an autotuner that it is in, if that is settled."""
     forks_alone = False
     """It holds the lock of a fork that is under way."""
 

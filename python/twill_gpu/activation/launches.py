@@ -90,6 +90,10 @@ class Runner:
             found = self._begin(None if is_tried else by_stock, bound, (x, y, z))
             if not is_tried:
                 return None
+        taken = thread.taken
+        if taken is not None and found is not taken.found and taken.tuning.function is self._kernel.jit:
+            # Calls like this one are not all of one specialisation: each is looked at.
+            taken.tuning.settled.forget()
         if found.is_alone:
             # From now on.
             self.launcher.leave(STOCK)

@@ -62,13 +62,20 @@ class Try(NamedTuple):
 class Taken(NamedTuple):
     """A configuration that has won, and the kernel that has its launches."""
 
+    tuning: Tuning
+    key: Any
+    chosen: Any
+    """What stock Triton's comparison chose for the key."""
     configuration: Any
     found: Specialised
     side: Side
 
     def holds(self, activity: Activity) -> bool:
-        """Whether a call may have it now without a further look."""
-        return self.side in self.found.kernels and not turn.is_hooked(activity) and not activity.is_capturing()
+        """Whether a call may have it now without a further look.
+
+        Into a CUDA graph too: what went before, to warm up, was launched by it.
+        """
+        return self.side in self.found.kernels and not turn.is_hooked(activity)
 
 
 class Round:
@@ -157,7 +164,8 @@ class Round:
             shown = known.pop((AUTHOR, self._key), None)
             is_own = shown is not None and shown.winner == won.side
             known[key] = shown if shown is not None and is_own else Contest.settled(contest.gpu, won.side, {})
-        self._taken = Taken(won.configuration, found, won.side) if known[key].winner == won.side else None
+        taken = Taken(self._tuning, self._key, self.chosen, won.configuration, found, won.side)
+        self._taken = taken if known[key].winner == won.side else None
 
     def settled(self) -> tuple[bool | Taken, int | None] | None:
         """What has these calls without a further look, `True` for stock Triton's choice, and how many of them, if not all."""

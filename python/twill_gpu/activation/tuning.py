@@ -7,7 +7,6 @@ reads a call's configuration from a dictionary: `Choices` is in its place, so ho
 
 from __future__ import annotations
 
-import sys
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,8 +26,8 @@ ATTRIBUTE = "_twill_tuning"
 """Where an autotuner has its `Tuning`."""
 SETTLED = "_twill_settled"
 """Where it has that one's `SettledCalls`."""
-RESTS = 16
-"""Calls in a row that are not looked at, where all is settled."""
+RESTS, LONG = 16, 1 << 16
+"""Calls in a row that are not looked at: where all is settled, and where there is nothing for Twill."""
 REMEMBERED = 256
 """Comparisons, and rounds, of an autotuner that are kept."""
 
@@ -61,15 +60,23 @@ class Choices(dict[Any, Any]):
         call, taken = self._thread.call, self._thread.taken
         if call is not None and call.tuning is self.tuning:
             return call.choose(key, chosen)
-        return taken[1] if taken is not None and taken[0] is self.tuning else chosen
+        if taken is None or taken.tuning is not self.tuning:
+            return chosen
+        if taken.chosen is chosen and taken.key == key:
+            return taken.configuration
+        # Somebody has chosen anew, or calls itself within a hook.
+        self.tuning.settled.forget()
+        return chosen
 
     def __setitem__(self, key: Any, chosen: Any) -> None:
         super().__setitem__(key, chosen)
         # Somebody has chosen anew.
         self.tuning.settled.forget()
-        call = self.tuning.call
-        if call is not None and call.compared:
-            self.tuning.keep(key, call.compared)
+        call, tuning = self.tuning.call, self.tuning
+        compared = call.compared if call is not None and call.compared else tuning.unlooked
+        if compared:
+            tuning.keep(key, compared)
+            tuning.unlooked = {}
 
     def __reduce__(self) -> Any:
         return dict, (dict(self),)
@@ -87,16 +94,18 @@ class Tuning:
         self.function = function
         parameters = {one.name: one.is_constexpr for one in function.params}
         self._constant = {name: parameters.get(name, True) for name in tuner.arg_names}
-        looked_at = set(getattr(tuner, "keys", ()))
+        looked_at = set(getattr(tuner, "keys", None) or ())
         self.settled = SettledCalls([(name, is_constant or name in looked_at) for name, is_constant in self._constant.items()])
         self.compared: dict[Any, dict[Any, Compared]] = {}
+        self.unlooked: dict[Any, Compared] = {}
+        """What a comparison has found so far in a call that nobody looks at."""
         self._rounds: dict[Any, Round] = {}
         # Configurations of the same constants have the same TTIR. Somebody's own cache may keep more than a dictionary.
         differ = len({repr(sorted(one.kwargs.items())) for one in tuner.configs}) > 1
         is_stock = OWN_LAUNCHES in function.__dict__ or type(tuner.cache) is not dict or function.is_gluon()
         self.is_for_twill = differ and not is_stock and may_multiply(function)
         if not self.is_for_twill:
-            self.settled.rest(sys.maxsize)
+            self.settled.rest(LONG)
 
     def __reduce__(self) -> Any:
         # A copy of an autotuner begins anew.
@@ -181,6 +190,7 @@ class Call:
         self._round: Round | None = None
         self._side: Side = AUTHOR
         self._choice: Any = None
+        self._key: Any = None
         self._exactly: tuple[Any, ...] | None = None
 
     @contextmanager
@@ -201,8 +211,11 @@ class Call:
 
     def choose(self, key: Any, chosen: Any) -> Any:
         """The configuration of this call; that of stock Triton whatever goes wrong."""
+        if self._choice is not None and key != self._key:
+            # Within a hook of its own.
+            return chosen
         if self._choice is None:
-            self._choice = chosen
+            self._choice, self._key = chosen, key
             try:
                 self._round = self.tuning.round_of(key, chosen, self.tuning.likeness(self._args, self._named))
                 self._side, other = self._round.next(self)

@@ -13,7 +13,7 @@ from ..command_line import Parser
 from ..errors import InputError, TwillError
 from . import VARIABLE, folder
 
-ERROR = 1
+ERROR, INTERRUPTED = 1, 130
 """Exit code."""
 
 EXAMPLES = """examples:
@@ -40,7 +40,12 @@ def main(words: Sequence[str] | None = None) -> int:
             def tell(text: str) -> None:
                 print(text, file=sys.stderr)
 
-            print(ranked(rank(place, told.machine, progress=tell)))
+            try:
+                print(ranked(rank(place, told.machine, progress=tell)))
+            except KeyboardInterrupt:
+                # Searches in other threads end at their limits; nobody waits for them, and nothing is written.
+                print("interrupted", file=sys.stderr, flush=True)
+                os._exit(INTERRUPTED)
             return 0
         if not program:
             raise InputError("name the program after --, as in: twill collect -- python app.py")

@@ -51,6 +51,7 @@ def of_inductor(recorder: Recorder, result: Any, launcher: Any) -> None:
     """Has the launches of a launcher that Inductor has made recorded."""
     found = inductor.launched_by(result, launcher)
     if found is None:
+        recorder.left(LookupError("a kernel's TTIR is gone from Triton's cache"))
         return
     metadata = found.metadata() if found.is_static else result.kernel.metadata._asdict()
     options, names = {name: metadata.get(name) for name in OPTIONS}, launcher.__globals__

@@ -65,17 +65,17 @@ def rank(
             raise InterruptedError
 
     found = []
-    with ThreadPoolExecutor(jobs or max(1, (os.cpu_count() or 1) // 2)) as pool:
+    pool = ThreadPoolExecutor(jobs or max(1, (os.cpu_count() or 1) // 2))
+    try:
         asked = [pool.submit(_ranked, one, whole, gpu, time_limit, watch) for one in collected]
-        try:
-            for count, done in enumerate(as_completed(asked), start=1):
-                found.append(done.result())
-                if progress is not None:
-                    progress(f"{found[-1].collected.ttir.stem}: scheduled and simulated, {count} of {len(asked)}")
-        except BaseException:
-            stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        for count, done in enumerate(as_completed(asked), start=1):
+            found.append(done.result())
+            if progress is not None:
+                progress(f"{found[-1].collected.ttir.stem}: scheduled and simulated, {count} of {len(asked)}")
+    finally:
+        # Where something was raised, what is under way ends behind it.
+        stop.set()
+        pool.shutdown(wait=False, cancel_futures=True)
     return sorted(found, key=lambda one: (-(one.saved or 0.0), -(one.measured or 0.0), one.collected.ttir.name))
 
 

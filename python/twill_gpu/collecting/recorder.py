@@ -164,12 +164,14 @@ class Recorder:
             if timer is not None:
                 timer[1].record()
             kernel = self._kernels.get(id(launcher))
+            is_new = kernel is None
             if kernel is None:
                 self._kept.append(launcher)
                 kernel = self._kernels[id(launcher)] = self._found_by_inductor(found)
             self._last[id(launcher)] = self._last.get(id(launcher), (None, 0))
             if getattr(self._tuning, "on", False):
-                self._write(kernel)
+                if is_new:
+                    self._write(kernel)
                 return
             self._count(launcher, kernel, _class_of(kernel, grid, dict(zip(found.given, args)), options), timer)
 
@@ -179,7 +181,9 @@ class Recorder:
         # Of another kernel than the launch before, something may have been compiled or loaded in between.
         if timer is not None and one.count > 1:
             one.pending.append(timer)
-        one.collect()
+        # Nothing may be asked of events while launches go into a CUDA graph.
+        if one.pending and not (self._gpu is not None and self._gpu.is_capturing()):
+            one.collect()
         self._last[id(of)] = one, one.count
         if not one.count & (one.count - 1) and (one.count == 1 or one.count >= TIMED):
             self._write(kernel)

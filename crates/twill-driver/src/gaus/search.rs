@@ -122,18 +122,19 @@ pub(super) fn search(
 }
 
 /// Whether a GPU is to compute gradients. It begins beside what comes before them.
-fn on_gpu(arguments: &GausOptions, problem: &DataflowProblem) -> Result<(bool, Option<JoinHandle<()>>), SearchError> {
+fn on_gpu(arguments: &GausOptions, problem: &DataflowProblem) -> Result<(bool, Beginning), SearchError> {
     match arguments.gpu {
-        GausGpu::Never => Ok((false, None)),
-        GausGpu::Always => twill_gaus::gpu().map(|_| (true, None)).map_err(SearchError::Gpu),
+        GausGpu::Never => Ok((false, Beginning(None))),
+        GausGpu::Always => twill_gaus::gpu().map(|_| (true, Beginning(None))).map_err(SearchError::Gpu),
         GausGpu::Auto => {
             let (operations, seconds) = WORTH_A_GPU;
-            let is_large = problem.graph.operations().len() >= operations && !arguments.smallest_ii;
+            let has_gradient = !arguments.smallest_ii && problem.objective != DataflowObjective::Latency;
+            let is_large = problem.graph.operations().len() >= operations && has_gradient;
             let is_worth_it = is_large && arguments.seconds().is_some_and(|given| given >= seconds);
             let begin = || drop(twill_gaus::gpu());
             // Without a thread it begins when it is needed.
             let thread = is_worth_it.then(|| std::thread::Builder::new().name("gpu".into()).spawn(begin));
-            Ok((is_worth_it, thread.and_then(Result::ok)))
+            Ok((is_worth_it, Beginning(thread.and_then(Result::ok))))
         }
     }
 }
@@ -148,8 +149,18 @@ struct Search<'a> {
     result: SearchResult,
     /// The best that GauS has is a baseline's schedule.
     is_stuck: bool,
-    /// A GPU that begins: a process that ends meanwhile would crash.
-    beginning: Option<JoinHandle<()>>,
+    _beginning: Beginning,
+}
+
+/// A GPU that begins. A process that ended meanwhile would crash, so the search does not end before.
+struct Beginning(Option<JoinHandle<()>>);
+
+impl Drop for Beginning {
+    fn drop(&mut self) {
+        if let Some(thread) = self.0.take() {
+            drop(thread.join());
+        }
+    }
 }
 
 impl<'a> Search<'a> {
@@ -176,7 +187,7 @@ impl<'a> Search<'a> {
             options.polish.sweeps = sweeps;
         }
         options.rounds = arguments.rounds.unwrap_or(options.rounds);
-        let mut beginning = None;
+        let mut beginning = Beginning(None);
         if let Some(descent) = &mut options.descent {
             (descent.on_gpu, beginning) = on_gpu(arguments, problem)?;
         }
@@ -193,7 +204,7 @@ impl<'a> Search<'a> {
             observer,
             result: SearchResult::default(),
             is_stuck: false,
-            beginning,
+            _beginning: beginning,
         })
     }
 
@@ -204,9 +215,6 @@ impl<'a> Search<'a> {
         } else {
             self.gradient()?;
             self.windows()?;
-        }
-        if let Some(beginning) = self.beginning {
-            drop(beginning.join());
         }
         Ok(self.result)
     }

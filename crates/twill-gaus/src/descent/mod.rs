@@ -50,8 +50,8 @@ pub struct Descent {
     pub storage_cold: f64,
     /// How broken dependences count. Default the shortfall (own).
     pub dependence: DependenceLoss,
-    /// Gradients on a CUDA GPU, if there is one and the package was built with it. They are those of processors up to
-    /// rounding, so that the answer may be another one. Default no (own).
+    /// Gradients on a CUDA GPU, if there is one that [`gpu`](crate::gpu) has begun, or does within a second. They are those of
+    /// processors up to rounding, so that the answer may be another one. Default no (own).
     pub on_gpu: bool,
 }
 
@@ -223,9 +223,20 @@ pub(crate) fn descend(model: &Model<'_>, mu: Vec<f64>, how: &Descent, clock: &Cl
     Descended { means, gradients, on_gpu: false }
 }
 
-/// Goes downhill on a GPU; `None` where there is none, or it gave up.
+/// How long a GPU may take to begin.
+#[cfg(feature = "cuda")]
+const BEGINNING: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// Goes downhill on a GPU; `None` where there is none, it has not begun within a second, or it gave up.
 #[cfg(feature = "cuda")]
 fn on_gpu(model: &Model<'_>, at: &[Gaussian], how: &Descent, clock: &Clock<'_>) -> Option<(Vec<f64>, u64)> {
+    let waits_since = Instant::now();
+    while !twill_gaus_cuda::has_begun() {
+        if clock.is_over() || waits_since.elapsed() > BEGINNING {
+            return None;
+        }
+        std::thread::sleep(BEGINNING / 200);
+    }
     let mut gpu = gpu::Gpu::new(model, at, how)?;
     walk(&mut gpu, model, at, how, clock).ok()
 }
