@@ -1,5 +1,7 @@
 //! Graphs for tests.
 
+use crate::model::Model;
+use crate::relax::Gaussian;
 use crate::{Mobility, Precedence};
 use twill_graph::{
     Dataflow, DataflowDependence, DataflowObjective, DataflowOperation, DataflowProblem, DataflowResource, OpId,
@@ -109,4 +111,17 @@ pub fn everything(objective: DataflowObjective, interval: Option<u64>) -> Datafl
     resources[1] = DataflowResource { limit: Some(4), ..resources[1].clone() };
     let graph = Dataflow::new("random", operations, edges, resources).unwrap();
     DataflowProblem { graph, latency_bound: None, interval, objective }
+}
+
+/// Calls `test` with a model of [`everything`], within 60 steps more than it needs, and distributions anywhere in its windows.
+pub fn with_model(objective: DataflowObjective, interval: Option<u64>, test: impl Fn(&Model<'_>, Vec<Gaussian>)) {
+    let mut problem = everything(objective, interval);
+    let latency = Mobility::new(&problem).unwrap().latency + 60;
+    problem.latency_bound = Some(latency);
+    let precedence = Precedence::new(&problem.graph, interval);
+    let model = Model::new(&problem, &precedence, latency).unwrap();
+    let mut random = SplitMix64::new(3);
+    let mut unit = || random.unit();
+    let at = (0..model.len()).map(|v| [model.earliest[v] as f64 + unit() * model.width(v) as f64, 0.6 + 2.0 * unit()]);
+    test(&model, at.collect());
 }

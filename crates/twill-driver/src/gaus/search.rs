@@ -123,12 +123,15 @@ pub(super) fn search(
 
 /// Whether a GPU is to compute gradients. It begins beside what comes before them.
 fn on_gpu(arguments: &GausOptions, problem: &DataflowProblem) -> Result<(bool, Beginning), SearchError> {
+    let has_gradient = !arguments.smallest_ii && problem.objective != DataflowObjective::Latency;
     match arguments.gpu {
         GausGpu::Never => Ok((false, Beginning(None))),
+        GausGpu::Always if !has_gradient => {
+            Err(SearchError::Gpu("the least interval and the least latency are no questions for one".into()))
+        }
         GausGpu::Always => twill_gaus::gpu().map(|_| (true, Beginning(None))).map_err(SearchError::Gpu),
         GausGpu::Auto => {
             let (operations, seconds) = WORTH_A_GPU;
-            let has_gradient = !arguments.smallest_ii && problem.objective != DataflowObjective::Latency;
             let is_large = problem.graph.operations().len() >= operations && has_gradient;
             let is_worth_it = is_large && arguments.seconds().is_some_and(|given| given >= seconds);
             let begin = || drop(twill_gaus::gpu());

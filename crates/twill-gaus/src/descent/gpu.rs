@@ -25,10 +25,10 @@ impl<'m> Gpu<'m> {
         let descent = twill_gaus_cuda::Descent::new(&problem, at).ok()?;
         Some(Self { relaxation, descent, steps: 0 })
     }
+}
 
-    fn losses_of(&self, [objective, dependence, limits]: [f64; 3]) -> Losses {
-        Losses { objective, dependence, limits }
-    }
+fn losses_of([objective, dependence, limits]: [f64; 3]) -> Losses {
+    Losses { objective, dependence, limits }
 }
 
 impl From<CudaError> for Stopped {
@@ -41,7 +41,7 @@ impl Stepper for Gpu<'_> {
     fn evaluate(&mut self, shape: Shape, weights: Losses) -> Result<(Losses, f64), Stopped> {
         let weights = [weights.objective, weights.dependence, weights.limits];
         let Evaluated { losses, gradient } = self.descent.evaluate(shape.temperature, weights)?;
-        let mut losses = self.losses_of(losses);
+        let mut losses = losses_of(losses);
         losses.objective += self.relaxation.communication(&self.descent.at()?);
         Ok((losses, gradient.iter().map(|by| by[0].abs()).sum()))
     }
@@ -60,7 +60,7 @@ impl Stepper for Gpu<'_> {
     }
 
     fn losses(&mut self) -> Result<Losses, Stopped> {
-        Ok(self.losses_of(self.descent.losses()?))
+        Ok(losses_of(self.descent.losses()?))
     }
 
     fn means(&mut self) -> Result<Vec<f64>, Stopped> {
@@ -118,9 +118,7 @@ fn problem(model: &Model<'_>, relaxation: &Relaxation<'_>, how: &Descent) -> Pro
 mod tests {
     use super::super::Threads;
     use super::*;
-    use crate::Precedence;
-    use crate::testing::everything;
-    use twill_graph::SplitMix64;
+    use crate::testing::with_model;
 
     /// Losses, gradients and forty steps of both, for all formulations.
     #[test]
@@ -140,18 +138,12 @@ mod tests {
     }
 
     fn compare(objective: DataflowObjective, interval: Option<u64>, how: Descent) {
-        let mut problem = everything(objective, interval);
-        let latency = crate::Mobility::new(&problem).unwrap().latency + 60;
-        problem.latency_bound = Some(latency);
-        let precedence = Precedence::new(&problem.graph, interval);
-        let model = Model::new(&problem, &precedence, latency).unwrap();
-        let mut random = SplitMix64::new(3);
-        let mut unit = || random.unit();
-        let at: Vec<Gaussian> = (0..model.len())
-            .map(|v| [model.earliest[v] as f64 + unit() * model.width(v) as f64, 0.6 + 2.0 * unit()])
-            .collect();
-        let mut gpu = Gpu::new(&model, &at, &how).expect("a GPU");
-        let mut threads = Threads::new(&model, at);
+        with_model(objective, interval, |model, at| agree(model, at, objective, interval, how));
+    }
+
+    fn agree(model: &Model<'_>, at: Vec<Gaussian>, objective: DataflowObjective, interval: Option<u64>, how: Descent) {
+        let mut gpu = Gpu::new(model, &at, &how).expect("a GPU");
+        let mut threads = Threads::new(model, at);
         let near = |a: f64, b: f64, within: f64| (a - b).abs() <= within * (1.0 + a.abs().max(b.abs()));
         let shape = Shape { dependence: how.dependence, temperature: 0.3 };
         for weights in [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.7, 2.0]] {

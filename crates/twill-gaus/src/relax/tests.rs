@@ -2,24 +2,10 @@
 
 use super::normal::normal;
 use super::*;
-use crate::testing::everything;
-use crate::{Mobility, Precedence};
-use twill_graph::SplitMix64;
+use crate::testing::with_model;
 
 const SHAPE: Shape = Shape { dependence: DependenceLoss::Shortfall, temperature: 0.3 };
 const RESOURCES: DataflowObjective = DataflowObjective::Resources { peak: 3, communication: 2 };
-
-fn with_model(objective: DataflowObjective, interval: Option<u64>, test: impl Fn(&Model<'_>, Vec<Gaussian>)) {
-    let mut problem = everything(objective, interval);
-    let latency = Mobility::new(&problem).unwrap().latency + 60;
-    problem.latency_bound = Some(latency);
-    let precedence = Precedence::new(&problem.graph, interval);
-    let model = Model::new(&problem, &precedence, latency).unwrap();
-    let mut random = SplitMix64::new(3);
-    let mut unit = || random.unit();
-    let at = (0..model.len()).map(|v| [model.earliest[v] as f64 + unit() * model.width(v) as f64, 0.6 + 2.0 * unit()]);
-    test(&model, at.collect());
-}
 
 /// `P(X_v = d)`, by the normal distribution.
 fn mass([mu, sigma]: Gaussian, d: i64) -> f64 {

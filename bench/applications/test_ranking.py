@@ -1,0 +1,18 @@
+"""What kernels save by measurement, from rows as `bench.applications` writes them."""
+
+import unittest
+
+from .ranking import parts
+
+
+class Parts(unittest.TestCase):
+    def test_the_fastest_of_twills_kernels_counts_and_none_is_slower(self):
+        def kernel(name, **times):
+            return {"collected": name, "times": [{"winner": "stock", "stock": 2.0, **times}]}
+
+        named = {"twill, cuda": 1.0, "twill": 1.5, "num_warps=8": 0.5}
+        rows = [
+            {"kernels": [kernel("fast", **named), kernel("slow", twill=3.0), kernel(None, twill=1.0), kernel("left")]},
+            {"error": "no answer"},
+        ]
+        self.assertEqual(parts(rows), {"fast": 0.5, "slow": 0.0})
