@@ -2,7 +2,7 @@
 
 import unittest
 
-from .ranking import parts
+from bench.applications.ranking import parts
 
 
 class Parts(unittest.TestCase):
