@@ -1,12 +1,16 @@
 """What kernels save by measurement, from rows as `bench.applications` writes them."""
 
+import importlib.util
 import unittest
 
-from bench.applications.ranking import parts
+HAS_TWILL = importlib.util.find_spec("twill_gpu") is not None
 
 
+@unittest.skipUnless(HAS_TWILL, "twill_gpu is missing")
 class Parts(unittest.TestCase):
     def test_the_fastest_of_twills_kernels_counts_and_none_is_slower(self):
+        from bench.applications.ranking import parts
+
         def kernel(name, **times):
             return {"collected": name, "times": [{"winner": "stock", "stock": 2.0, **times}]}
 
