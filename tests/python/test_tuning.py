@@ -191,7 +191,25 @@ def test_calls_that_are_settled_are_not_looked_at(timed, tensor, monkeypatch):
     assert timed.chosen[-4:] == [(LARGE, True)] * 4
     with pytest.raises(TypeError):
         # Another number that the autotuner looks at, of as many bits.
-        tuned(k=K + 64)
+        tuned(tuning.RESTS + 1, k=K + 64)
+
+
+def test_the_choice_comes_back_with_a_pause_and_at_the_end(timed, tensor):
+    activation.install("wait")
+    tuned = Tuned(timed, tensor)
+    tuned(60)
+    (key,) = tuned.kernel.cache
+    small, large = tuned.kernel.configs
+    assert timed.chosen[-1] == (LARGE, True) and tuned.kernel.cache[key] is large, "it needs no look"
+    activation._activity.is_paused = True
+    tuned(1)
+    assert timed.chosen[-1] == (SMALL, False)
+    activation._activity.is_paused = False
+    tuned(40)
+    assert timed.chosen[-1] == (LARGE, True)
+    assert copy.copy(tuned.kernel.cache)[key] is small and copy.deepcopy(tuned.kernel.cache)[key].kwargs == small.kwargs
+    activation.uninstall()
+    assert tuned.kernel.cache[key] is small
 
 
 def test_a_choice_that_is_settled_is_not_looked_at(timed, tensor, monkeypatch):

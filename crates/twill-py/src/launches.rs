@@ -183,7 +183,7 @@ impl SettledLauncher {
 
     /// Changes with each `forget`: what was found out before is settled no longer.
     #[getter]
-    fn epoch(&self) -> u64 {
+    pub(crate) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }
 
@@ -378,6 +378,12 @@ impl SettledLauncher {
         if !is_default && self.is_capturing(args.py()).unwrap_or(false) {
             side.captured.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Whether its launches are looked at: something has changed since an epoch, they go into a CUDA graph, or are told to somebody.
+    pub(crate) fn is_looked_at(&self, py: Python<'_>, since: u64) -> bool {
+        // What cannot be told is looked at.
+        self.epoch() != since || self.is_capturing(py).unwrap_or(true) || self.is_hooked(py).unwrap_or(true)
     }
 
     /// Whether launches go into a CUDA graph.

@@ -1,7 +1,7 @@
 //! Calls of an autotuner of which all is settled: they need no line of Python but the autotuner's own.
 
 use crate::decision::locked;
-use crate::launches::is_in_call;
+use crate::launches::{SettledLauncher, is_in_call};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -35,6 +35,8 @@ pub(crate) struct SettledCalls {
     calls: Mutex<HashMap<Box<[i64]>, Known>>,
     /// Calls that are not even looked at.
     rest: AtomicI64,
+    /// What makes their launches, and as of which epoch: they are looked at where its launches are.
+    launchers: Mutex<Vec<(Py<SettledLauncher>, u64)>>,
 }
 
 /// In the place of `Autotuner.run`: the method itself where an autotuner rests, and what looks at a call where it does not.
@@ -66,7 +68,7 @@ impl TunerRun {
     ) -> PyResult<Bound<'py, PyAny>> {
         let Some(tuner) = tuner.filter(|tuner| !tuner.is_none()) else { return Ok(self.looks.bind(py).clone()) };
         let settled = tuner.getattr_opt(self.attribute.bind(py))?;
-        let rests = settled.is_some_and(|one| one.cast::<SettledCalls>().is_ok_and(|one| one.get().rests()));
+        let rests = settled.is_some_and(|one| one.cast::<SettledCalls>().is_ok_and(|one| one.get().rests(py)));
         self.bind.bind(py).call1((if rests { &self.original } else { &self.looks }, tuner))
     }
 
@@ -79,12 +81,22 @@ impl TunerRun {
 impl SettledCalls {
     #[new]
     fn new(parameters: Vec<(String, bool)>) -> Self {
-        Self { parameters, calls: Mutex::default(), rest: AtomicI64::new(0) }
+        Self { parameters, calls: Mutex::default(), rest: AtomicI64::new(0), launchers: Mutex::default() }
     }
 
-    /// Has so many calls in a row made without a look.
-    fn rest(&self, calls: i64) {
+    /// Has so many calls in a row made without a look. launchers: of kernels of other configurations than stock Triton's choice.
+    #[pyo3(signature = (calls, launchers=Vec::new()))]
+    fn rest(&self, calls: i64, launchers: Vec<Py<SettledLauncher>>) {
+        let launchers = launchers
+            .into_iter()
+            .map(|one| {
+                let epoch = one.get().epoch();
+                (one, epoch)
+            })
+            .collect();
+        let before = std::mem::replace(&mut *locked(&self.launchers), launchers);
         self.rest.store(calls, Ordering::Relaxed);
+        drop(before);
     }
 
     /// What is known of a call; `None` where somebody has to look at it.
@@ -115,7 +127,7 @@ impl SettledCalls {
 
     /// Forgets all of them.
     fn forget(&self) {
-        self.rest(0);
+        self.rest(0, Vec::new());
         let before = std::mem::take(&mut *locked(&self.calls));
         drop(before);
     }
@@ -127,15 +139,22 @@ impl SettledCalls {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         // What is being changed is not garbage.
-        let Ok(calls) = self.calls.try_lock() else { return Ok(()) };
+        let (Ok(calls), Ok(launchers)) = (self.calls.try_lock(), self.launchers.try_lock()) else { return Ok(()) };
+        launchers.iter().try_for_each(|(one, _)| visit.call(one))?;
         calls.values().try_for_each(|known| visit.call(&known.what))
     }
 }
 
 impl SettledCalls {
     /// Whether the next call is made without a look; counts it.
-    fn rests(&self) -> bool {
-        !is_in_call() && self.rest.load(Ordering::Relaxed) > 0 && self.rest.fetch_sub(1, Ordering::Relaxed) > 0
+    fn rests(&self, py: Python<'_>) -> bool {
+        if is_in_call() || self.rest.load(Ordering::Relaxed) <= 0 {
+            return false;
+        }
+        let launchers: Vec<_> =
+            locked(&self.launchers).iter().map(|(one, epoch)| (one.clone_ref(py), *epoch)).collect();
+        let is_looked_at = launchers.iter().any(|(one, epoch)| one.get().is_looked_at(py, *epoch));
+        !is_looked_at && self.rest.fetch_sub(1, Ordering::Relaxed) > 0
     }
 
     /// What calls that are alike have in common; nothing where a number has more than 64 bits.

@@ -44,9 +44,11 @@ def of_tuner(activity: Activity, original: Callable[..., Any]) -> TunerRun:
             tuning.rest_a_while()
             return original(self, *args, **named)
         if activity.is_suspended():
+            tuning.take_back()
             return original(self, *args, **named)
         if known is None or not known.holds(activity):
             return tuning.run(functools.partial(original, self, *args, **named), args, named)
+        tuning.rest_a_while()
         thread = activity.thread
         before, thread.taken = thread.taken, known
         try:

@@ -78,11 +78,18 @@ class Taken(NamedTuple):
         return self.side in self.found.kernels and not turn.is_hooked(activity)
 
 
+class Having(NamedTuple):
+    """A configuration that has all calls that are alike, and what makes its launches if stock Triton did not choose it."""
+
+    configuration: Any
+    found: Specialised | None
+
+
 class Round:
     """Calls that are alike, under one key of the autotuner."""
 
     def __init__(self, tuning: Tuning, key: Any, chosen: Any, likeness: tuple[Any, ...]):
-        self._tuning, self._activity, self._key, self.chosen = tuning, tuning.activity, key, chosen
+        self._tuning, self._activity, self.key, self.chosen = tuning, tuning.activity, key, chosen
         self._likeness = likeness
         self._author: Specialised | None = None
         """What launches of stock Triton's choice came to."""
@@ -161,10 +168,10 @@ class Round:
         key = found.class_of(one.bound, one.grid)
         if key not in known:
             # What the status shows of it.
-            shown = known.pop((AUTHOR, self._key), None)
+            shown = known.pop((AUTHOR, self.key), None)
             is_own = shown is not None and shown.winner == won.side
             known[key] = shown if shown is not None and is_own else Contest.settled(contest.gpu, won.side, {})
-        taken = Taken(self._tuning, self._key, self.chosen, won.configuration, found, won.side)
+        taken = Taken(self._tuning, self.key, self.chosen, won.configuration, found, won.side)
         self._taken = taken if known[key].winner == won.side else None
 
     def settled(self) -> tuple[bool | Taken, int | None] | None:
@@ -184,6 +191,14 @@ class Round:
     def is_settled(self) -> bool:
         """Whether nothing is left to be found out."""
         return self.is_over or (self._contest is not None and self._contest.winner is not None)
+
+    @property
+    def all_have(self) -> Having | None:
+        """What has all of these calls; None where that is not settled."""
+        if self.is_over:
+            return Having(self.chosen, None)
+        taken = self._taken
+        return None if taken is None else Having(taken.configuration, taken.found)
 
     def _forfeit(self, contest: Contest, side: Side) -> None:
         contest.forfeit(side)
@@ -237,7 +252,7 @@ class Round:
 
     def _worth_a_bound(self) -> list[tuple[Any, Seen]]:
         """Stock Triton's choice, and other configurations with another TTIR that it found not far behind."""
-        compared = self._tuning.compared.get(self._key, {})
+        compared = self._tuning.compared.get(self.key, {})
         own = compared.get(self.chosen)
         if own is None:
             return []
@@ -261,7 +276,7 @@ class Round:
         activity, function = self._activity, self._tuning.function
         configurations = [str(one) for one in self._tuning.configurations]
         device = activity.triton.runtime.driver.active.get_current_device()
-        known = [function.cache_key, repr(self._key), repr(self._likeness), str(self.chosen), configurations]
+        known = [function.cache_key, repr(self.key), repr(self._likeness), str(self.chosen), configurations]
         return digest_of(json.dumps([*known, activity.gpu_name(device), backend.toolchain(), activity.version]))
 
     def _recall(self) -> None:
@@ -305,8 +320,8 @@ class Round:
             if one.found is not None:
                 times = {STOCK: stock, one.side: contest.milliseconds.get(side, 0.0)}
                 won = one.side if side == winner else STOCK
-                if won == one.side or one.found.contests.get((AUTHOR, self._key)) is None:
-                    one.found.contests[AUTHOR, self._key] = Contest.settled(contest.gpu, won, times)
+                if won == one.side or one.found.contests.get((AUTHOR, self.key)) is None:
+                    one.found.contests[AUTHOR, self.key] = Contest.settled(contest.gpu, won, times)
                 self._activity.tell(one.found)
 
 

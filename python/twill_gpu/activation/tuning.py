@@ -28,6 +28,8 @@ SETTLED = "_twill_settled"
 """Where it has that one's `SettledCalls`."""
 RESTS, LONG = 16, 1 << 16
 """Calls in a row that are not looked at: where all is settled, and where there is nothing for Twill."""
+LAUNCHERS = 4
+"""Kernels of other configurations than stock Triton's choice, of whose calls some are not looked at: each is asked at each call."""
 REMEMBERED = 256
 """Comparisons, and rounds, of an autotuner that are kept."""
 
@@ -54,10 +56,15 @@ class Choices(dict[Any, Any]):
     def __init__(self, tuning: Tuning, known: dict[Any, Any]):
         super().__init__(known)
         self.tuning, self._thread = tuning, tuning.activity.thread
+        self._given: dict[Any, Any] = {}
+        """What stock Triton chose for keys of which all calls have another configuration, while that is in its place."""
 
     def __getitem__(self, key: Any) -> Any:
         chosen = dict.__getitem__(self, key)
         call, taken = self._thread.call, self._thread.taken
+        if call is None and taken is None:
+            return chosen
+        chosen = self._given.get(key, chosen)
         if call is not None and call.tuning is self.tuning:
             return call.choose(key, chosen)
         if taken is None or taken.tuning is not self.tuning:
@@ -69,6 +76,7 @@ class Choices(dict[Any, Any]):
         return chosen
 
     def __setitem__(self, key: Any, chosen: Any) -> None:
+        self._given.pop(key, None)
         super().__setitem__(key, chosen)
         # Somebody has chosen anew.
         self.tuning.settled.forget()
@@ -79,7 +87,32 @@ class Choices(dict[Any, Any]):
             tuning.unlooked = {}
 
     def __reduce__(self) -> Any:
-        return dict, (dict(self),)
+        return dict, (self.by_stock(),)
+
+    def give(self, by_key: dict[Any, Any]) -> None:
+        """Puts configurations that have all calls of their keys in the place of stock Triton's choice."""
+        for key in [key for key in list(self._given) if by_key.get(key) is not dict.get(self, key)]:
+            self._take_back(key)
+        for key, configuration in by_key.items():
+            chosen = dict.get(self, key)
+            if chosen is not None and chosen is not configuration and key not in self._given:
+                self._given[key] = chosen
+                super().__setitem__(key, configuration)
+
+    def take_back(self) -> None:
+        """Puts stock Triton's choice back."""
+        for key in list(self._given):
+            self._take_back(key)
+
+    def _take_back(self, key: Any) -> None:
+        chosen = self._given.get(key)
+        if key in self and chosen is not None:
+            super().__setitem__(key, chosen)
+        self._given.pop(key, None)
+
+    def by_stock(self) -> dict[Any, Any]:
+        """All of stock Triton's choice."""
+        return {key: self._given.get(key, chosen) for key, chosen in list(self.items())}
 
 
 class Tuning:
@@ -119,7 +152,7 @@ class Tuning:
         """Gives an autotuner its own dictionary back."""
         tuner = self._tuner()
         if tuner is not None and type(tuner.cache) is Choices:
-            tuner.cache = dict(tuner.cache)
+            tuner.cache = tuner.cache.by_stock()
 
     @property
     def call(self) -> Call | None:
@@ -146,9 +179,25 @@ class Tuning:
         return result
 
     def rest_a_while(self) -> None:
-        """Looks at no call for some, if all so far are stock Triton's choice: those that are unlike them are seen a little later."""
-        if all(one.is_over for one in list(self._rounds.values())):
-            self.settled.rest(RESTS)
+        """Looks at no call for some, if all so far have one configuration by key: those that are unlike them are seen a little later."""
+        by_key: dict[Any, Any] = {}
+        launchers = set()
+        for one in list(self._rounds.values()):
+            if (all_have := one.all_have) is None or by_key.setdefault(one.key, all_have.configuration) is not all_have.configuration:
+                self.take_back()
+                return
+            if all_have.found is not None:
+                launchers.add(all_have.found.launcher)
+        tuner = self._tuner()
+        if tuner is not None and type(tuner.cache) is Choices and len(launchers) <= LAUNCHERS:
+            tuner.cache.give(by_key)
+            self.settled.rest(RESTS, list(launchers))
+
+    def take_back(self) -> None:
+        """Has calls that nobody looks at made by stock Triton's choice."""
+        tuner = self._tuner()
+        if tuner is not None and type(tuner.cache) is Choices:
+            tuner.cache.take_back()
 
     @property
     def is_settled(self) -> bool:
