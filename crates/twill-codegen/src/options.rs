@@ -37,6 +37,8 @@ pub struct Options {
     pub left_of_8_bits: bool,
     /// Tiles that are no boxes of a matrix everywhere are loaded by TMA where they are whole.
     pub whole_tiles: bool,
+    /// Results that are stored through pointers are exchanged between threads first, where that makes wider vectors.
+    pub stores_in_rows: bool,
     /// Shared memory that a CTA can have, in bytes.
     pub shared_bytes: u64,
     /// Columns of tensor memory that a CTA can have, where MMAs leave their results there.

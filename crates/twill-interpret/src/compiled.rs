@@ -149,6 +149,7 @@ impl Compiled {
             shared_barriers: true,
             shorter_pipelines: true,
             whole_tiles: true,
+            stores_in_rows: true,
             operands_in_registers: way.pingpong,
             cluster: false,
             wave_sync: false,

@@ -183,10 +183,11 @@ fn early_returns_and_branches_of_pipelined_kernels() {
     for name in ["product_returning", "product_guarded", "product_branching"] {
         let (limits, branching) = (name == "product_returning", name == "product_branching");
         let compiled = Compiled::new(&example(&format!("fixtures/{name}")), &Question::new(&machine, 60_000)).unwrap();
-        let way = Way::default();
-        assert!(branching || compiled.program(Way { persistent: true, ..way }).is_err(), "{name}: a persistent CTA");
-        let program = compiled.program(way).unwrap();
-        twill_codegen::check(program.clone()).unwrap();
+        // A persistent CTA goes on with its next tile where a program returns.
+        let [program, persistent] = [false, true].map(|persistent| {
+            let way = Way { persistent, pingpong: persistent, ..Way::default() };
+            twill_codegen::check(compiled.program(way).unwrap()).unwrap().into_inner()
+        });
 
         let mut random = SplitMix64::new(3);
         let (mut memory, mut arguments) = (Memory::default(), HashMap::new());
@@ -219,10 +220,11 @@ fn early_returns_and_branches_of_pipelined_kernels() {
         let Data::Floats(c) = &expected.arrays[2].data else { panic!("numbers") };
         let written = c.iter().filter(|x| **x != 7.0).count();
         assert!(written > 256 * 100 && (!limits || c[128 * 256 + 128..128 * 256 + 256].iter().all(|x| *x == 7.0)));
-        for habit in Habit::ALL {
+        let runs = [(&program, 1), (&persistent, 1), (&persistent, 2)];
+        for (habit, (program, ctas)) in Habit::ALL.into_iter().flat_map(|habit| runs.map(|run| (habit, run))) {
             let mut found = memory.clone();
-            warps::run(&program, &launch, 1, &mut found, &mut Choice::new(habit, 5)).unwrap();
-            assert_eq!(difference(&expected, &found, Tolerance::Exact), None, "{name}, {habit:?}");
+            warps::run(program, &launch, ctas, &mut found, &mut Choice::new(habit, 5)).unwrap();
+            assert_eq!(difference(&expected, &found, Tolerance::Exact), None, "{name}, {ctas} CTAs, {habit:?}");
         }
 
         if branching {

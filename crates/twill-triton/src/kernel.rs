@@ -161,12 +161,6 @@ impl Kernel {
         self.dependent_launch
     }
 
-    /// Whether a program may return before its loops.
-    pub fn returns_early(&self) -> bool {
-        let body = self.module.body(self.function).map_or(&[][..], |block| &self.module.block(block).operations);
-        body.iter().any(|id| matches!(self.module.operation(*id).name.as_str(), RETURN_IF | RETURN_UNLESS))
-    }
-
     /// The branch that is a [critical section](CRITICAL_SECTION), if the kernel ends with one.
     pub fn critical_section(&self) -> Option<OperationId> {
         self.critical_section

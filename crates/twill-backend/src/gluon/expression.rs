@@ -1,6 +1,6 @@
 //! Expressions as Gluon source.
 
-use super::ahead::{Ahead, without_zeros};
+use super::ahead::{Ahead, Invariant, without_zeros};
 use super::layout::{Layout, View, infer};
 use super::load::load;
 use super::names::dtype;
@@ -177,11 +177,9 @@ impl Names<'_> {
         let full = |scalar: String| {
             format!("gl.full({}, {scalar}, {}, {})", shape(), dtype(&value.element), self.layout(want))
         };
-        if self.ahead.borrow().as_ref().is_some_and(|ahead| ahead.takes(value)) {
-            let Some(mut ahead) = self.ahead.take() else { return String::new() };
-            let name = ahead.name(self.part(&without_zeros(value), want, false));
-            self.ahead.replace(Some(ahead));
-            return name;
+        let invariant = self.ahead.borrow().as_ref().and_then(|ahead| ahead.takes(value));
+        if let Some(invariant) = invariant {
+            return self.invariant(value, want, invariant);
         }
         match &value.kind {
             ExpressionKind::Variable(id) => {
@@ -283,6 +281,27 @@ impl Names<'_> {
             }
             _ => full(self.scalar(value)),
         }
+    }
+
+    /// A tile that goes ahead of the loop whose body is written.
+    fn invariant(&self, value: &Expression, want: &Layout, invariant: Invariant) -> String {
+        let text = match invariant {
+            Invariant::Quotient => {
+                // It is written without going ahead of itself.
+                let ahead = self.ahead.take();
+                let text = self.part(&without_zeros(value), want, false);
+                self.ahead.replace(ahead);
+                text
+            }
+            Invariant::Vector => {
+                self.ahead.replace_with(|ahead| ahead.take().map(|ahead| ahead.within(true)));
+                let text = self.part(value, want, false);
+                self.ahead.replace_with(|ahead| ahead.take().map(|ahead| ahead.within(false)));
+                text
+            }
+        };
+        let mut ahead = self.ahead.borrow_mut();
+        ahead.as_mut().map_or(text.clone(), |ahead| ahead.name(text))
     }
 
     /// Per-thread partials of row sums, in the layout of their tile.

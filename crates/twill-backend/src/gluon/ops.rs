@@ -163,7 +163,7 @@ impl Printer<'_> {
                         let descriptor = &self.kernel.descriptors[whole.descriptor.index()].name;
                         // Only where it is known where barriers are can bytes be expected without an arrival.
                         format!(
-                            "if ({}) & (BARRIERS_AT >= 0):\n    mbarrier_expect_from_warps(base, {barrier}, {bytes})\n    async_load({descriptor}, [{}], bars.index({barrier}), {slot})\nelse:\n    {copied}\n{arrival}",
+                            "if ({}) & (BARRIERS_AT >= 0):\n    mbarrier_expect_from_warps(base, {barrier}, {bytes})\n    async_load({descriptor}, [{}], bars.index({barrier}), {slot})\nelse:\n    {copied}\n    fence_async_shared()\n{arrival}",
                             self.names.scalar(&whole.condition),
                             self.joined(&whole.coordinates),
                         )

@@ -29,6 +29,8 @@ pub(crate) struct KernelBuilder<'a> {
     /// The loops around the pipelined ones, the outermost first.
     pub enclosing: Vec<EnclosingLoop<'a>>,
     pub loops: Vec<LoopFacts<'a>>,
+    /// Which elements of tiles are neighbours.
+    pub axis_infos: AxisInfos<'a>,
     pub options: Options,
     pub smem_fallback: SmemFallback,
     /// Programs of the grid that share a CTA: how many, and along which axis.
@@ -96,6 +98,7 @@ impl<'a> KernelBuilder<'a> {
             block,
             enclosing,
             loops,
+            axis_infos: infos,
             options: options.clone(),
             smem_fallback,
             programs: options.programs,

@@ -185,13 +185,6 @@ fn check_top_level(lowering: &KernelBuilder<'_>) -> Result<(), Error> {
             "let them follow each other along x (--coarsening-axis x)",
         ));
     }
-    if lowering.options.persistent && lowering.kernel.returns_early() {
-        return Err(lowering.unsupported(
-            lowering.kernel.function(),
-            "an early return of a persistent CTA's tile",
-            "give each tile a CTA of its own (--persistent off)",
-        ));
-    }
     if !lowering.enclosing.is_empty() {
         check_enclosing(lowering)?;
     }

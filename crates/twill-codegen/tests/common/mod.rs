@@ -97,6 +97,7 @@ impl Scheduled {
             shared_barriers: false,
             shorter_pipelines: true,
             whole_tiles: true,
+            stores_in_rows: true,
             operands_in_registers: pingpong,
             pingpong,
             cluster: false,

@@ -62,8 +62,7 @@ pub(crate) fn options(
     let even = !grows || matches!(order, TileOrder::Lpt { even_in_pairs: true, .. });
     // MMA batches need the registers that a loop over tiles takes: 2.5 % in attention backward.
     let pays = even && !in_tensor_memory && (!mma_batches || requested.wave_sync);
-    let is_plain =
-        !source.kernel.returns_early() && !source.kernel.is_nested() && source.kernel.critical_section().is_none();
+    let is_plain = !source.kernel.is_nested() && source.kernel.critical_section().is_none();
     let persistent = requested.persistent.unwrap_or(pays && is_plain);
     let whole = Options {
         persistent,
@@ -94,6 +93,8 @@ pub(crate) fn options(
         left_of_8_bits: requested.language == Language::Gluon && !in_tensor_memory,
         // In CUDA C++ there is none yet: threads copy.
         whole_tiles: requested.language == Language::Gluon && !in_tensor_memory,
+        // In CUDA C++ threads do not exchange them.
+        stores_in_rows: requested.language == Language::Gluon && !in_tensor_memory,
         shared_bytes: requested.shared_bytes.unwrap_or(source.machine.resources().shared_memory.0),
         tensor_columns: in_tensor_memory.then(|| source.machine.resources().tensor_memory.0),
         // One program shares its CTA with none.

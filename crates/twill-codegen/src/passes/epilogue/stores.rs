@@ -13,8 +13,11 @@ use crate::ir::{Form, Op};
 use crate::ir::{MemoryValue, SlotValue};
 use twill_graph::{GroupId, GroupRole, narrow};
 use twill_triton::kernel::{along_axis, axis_of, view_dimensions};
-use twill_triton::mlir::{Attribute, OperationId, ValueId};
+use twill_triton::mlir::{Attribute, Operation, OperationId, ValueId};
 use twill_triton::tile::TileOpKind;
+
+/// Bits of a vector, at least, for which a tile is worth going through shared memory before it is stored.
+const LEAST_VECTOR_BITS: u64 = 64;
 
 /// Whether an operation writes to global memory.
 pub(crate) fn is_store(name: &str) -> bool {
@@ -90,6 +93,7 @@ impl Reader<'_, '_> {
                 let value = self.value(operands[1], region, program, at)?;
                 let mask = operands.get(2).map(|m| self.value(*m, region, program, at)).transpose()?;
                 if operation.name == "tt.store" {
+                    let value = if at.is_none() { self.in_rows(operation, value) } else { value };
                     self.group.act(Op::GlobalStore { pointers, value, mask });
                 } else if value.shape.is_empty() && self.is_flag(id) {
                     // Others may wait for it, and then read what has been stored.
@@ -111,6 +115,33 @@ impl Reader<'_, '_> {
             name => return Err(self.lowering.unsupported(id, format!("`{name}`"), "use tl.store")),
         }
         Ok(())
+    }
+
+    /// A tile that is stored, where its rows are contiguous so that a thread has whole vectors of them: threads hold pairs of an MMA's
+    /// result, and a warp that stores those writes half a sector of each row at a time.
+    fn in_rows(&mut self, store: &Operation, value: Expression) -> Expression {
+        let (pointers, mask) = (store.operands[0], store.operands.get(2).copied());
+        let access = self.lowering.axis_infos.access(pointers, mask);
+        let [_, columns] = value.shape[..] else { return value };
+        let bits = value.element.scalar_bits().unwrap_or(32);
+        let elements = access.elements.min(columns);
+        let is_wider = bits <= 16 && elements * u64::from(bits) >= LEAST_VECTOR_BITS;
+        if !self.lowering.options.stores_in_rows || access.dimension != 1 || !is_wider {
+            return value;
+        }
+        let group = &mut *self.group;
+        // It is rounded first: half the bytes go through shared memory.
+        let value = match value.kind {
+            ExpressionKind::Variable(_) => value,
+            _ => {
+                let rounded = group.variable("rounded", &value.shape, value.element.clone(), Form::Any);
+                group.act(Op::Let { to: rounded, value });
+                group.read(rounded)
+            }
+        };
+        let in_rows = group.variable("in_rows", &value.shape, value.element.clone(), Form::Neighbours { elements });
+        group.act(Op::Let { to: in_rows, value });
+        group.read(in_rows)
     }
 
     /// Whether an atomic operation orders stores that this group does not do, or that TMA does: they may come later.

@@ -391,7 +391,7 @@ pub(crate) const COPIED_ELEMENTS: u64 = 4096;
 
 /// Bytes of a tile, at least, that TMA copies where it is whole. To find out takes some 30 instructions and two barriers of the group,
 /// and threads copy 8 KiB in no more (H100: Mamba's chunk states 20 % and a persistent GEMM 9 % slower by TMA).
-const LEAST_WHOLE: u64 = 12 << 10;
+const LEAST_WHOLE: u64 = 4 << 10;
 /// The same where a row is shorter than the sectors that threads ask for at once (experts' weights in steps of 32, H100: 15 to 30 %
 /// faster by TMA).
 const LEAST_WHOLE_NARROW: u64 = 2 << 10;
