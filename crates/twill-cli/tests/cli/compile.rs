@@ -286,6 +286,29 @@ fn sums_spread_over_a_tile_are_whole_tiles() {
     }
 }
 
+/// Programs of experts: CTAs stay for the next tile, rows of the list are found once, and results leave in whole vectors.
+#[test]
+fn rows_of_a_list_are_found_once_and_stored_in_vectors() {
+    for (folder, name) in [("quantised", "fused_moe"), ("fixtures", "product_returning")] {
+        let place = tempfile::tempdir().unwrap();
+        let kernel = root().join(format!("examples/{folder}/{name}.ttir"));
+        let output = compile(&place, &[kernel.to_str().unwrap(), "--no-assemble"]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let source = fs::read_to_string(place.path().join("kernel/kernel.py")).unwrap();
+        assert!(
+            source.contains("gl.num_programs(0)"),
+            "{name}: programs that return do not keep CTAs from being persistent"
+        );
+        if name == "fused_moe" {
+            let (computes, loads) = source.split_at(source.find("def load(").unwrap());
+            let body = &loads[loads.find("# steady state").unwrap()..loads.find("@gluon.jit").unwrap()];
+            assert!(!body.contains("pairs"), "{body}");
+            let stores = computes.lines().filter(|line| line.trim_start().starts_with("gl.store("));
+            assert!(stores.clone().count() > 0 && stores.clone().all(|line| line.contains("_V8")), "{computes}");
+        }
+    }
+}
+
 /// The group that loads also adds dQ to memory: what it loads does not wait for sums of the iteration before.
 #[test]
 fn loads_run_ahead_of_what_their_group_stores() {

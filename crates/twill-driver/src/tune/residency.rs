@@ -2,7 +2,8 @@
 //!
 //! A CTA takes all registers of a multiprocessor unless its code says that fewer do. How many its groups use is known when it was
 //! assembled. Where others have room beside it, in registers and in shared memory with rings of two slots or more, it is lowered
-//! again with a part of both, one tile a CTA: the hardware assigns tiles as CTAs end.
+//! again with a part of both, one tile a CTA: the hardware assigns tiles as CTAs end. CTAs stay persistent where programs load
+//! indices before anything else: the group that loads does that for its next tile in time.
 
 use super::assembler::{Assembled, Assembler};
 use super::candidate::{Attempt, Candidate};
@@ -78,6 +79,7 @@ pub(super) fn several(
         return best;
     }
     let machine = source.machine.resources().shared_memory.0;
+    let persistent = best.lowered.program.tile_scheduler.persistent && rules::begins_with_indices(&source.kernel);
     let mut left = THRESHOLDS.shared;
     for ctas in (2..=most).rev() {
         // The last attempt is the one that has the most room.
@@ -89,7 +91,7 @@ pub(super) fn several(
             let options = CompileOptions {
                 shares,
                 shared_bytes: Some(room.min(options.shared_bytes.unwrap_or(room))),
-                persistent: options.persistent.or(Some(false)),
+                persistent: options.persistent.or(Some(persistent)),
                 ring_depth: options.ring_depth.or(Some(ring)),
                 handoff_depth: options.handoff_depth.or(Some(handoff)),
                 ..options.clone()
