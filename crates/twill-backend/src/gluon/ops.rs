@@ -153,7 +153,7 @@ impl Printer<'_> {
                 let copied = format!(
                     "cp_async({slot}, gl.max_contiguous(gl.multiple_of({pointers}, {aligned}), {contiguous}){mask})"
                 );
-                let arrival = format!("async_copy.mbarrier_arrive(bars.index({barrier}), increment_count=False)");
+                let arrival = format!("mbarrier_arrive_after_copies(bars, base, {barrier}, BARRIERS_AT)");
                 match whole {
                     None if full.is_none() => copied,
                     None => format!("{copied}\n{arrival}"),

@@ -53,7 +53,7 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> String {
     let text = header.text(kernel).replace('\\', "\\\\").replace("\"\"\"", "\\\"\\\"\\\"");
     let _ = writeln!(out, "\"\"\"{text}\"\"\"\n");
     out.push_str(if tensor_memory::is_used(kernel) { tensor_memory::IMPORTS } else { IMPORTS });
-    let copies_async = groups.iter().any(|g| g.contains("async_copy."));
+    let copies_async = groups.iter().any(|g| g.contains("async_copy.") || g.contains("cp_async("));
     if copies_async {
         out.push_str("from triton.experimental.gluon.language.nvidia.hopper import async_copy\n");
     }
