@@ -99,10 +99,12 @@ class Choices(dict[Any, Any]):
                 self._given[key] = chosen
                 super().__setitem__(key, configuration)
 
-    def take_back(self) -> None:
-        """Puts stock Triton's choice back."""
-        for key in list(self._given):
+    def take_back(self) -> bool:
+        """Puts stock Triton's choice back; whether there was another in its place."""
+        given = list(self._given)
+        for key in given:
             self._take_back(key)
+        return bool(given)
 
     def _take_back(self, key: Any) -> None:
         chosen = self._given.get(key)
@@ -196,8 +198,8 @@ class Tuning:
     def take_back(self) -> None:
         """Has calls that nobody looks at made by stock Triton's choice."""
         tuner = self._tuner()
-        if tuner is not None and type(tuner.cache) is Choices:
-            tuner.cache.take_back()
+        if tuner is not None and type(tuner.cache) is Choices and tuner.cache.take_back():
+            self.settled.rest(0)
 
     @property
     def is_settled(self) -> bool:
