@@ -27,8 +27,8 @@ TRIALS = 150
 """Calls within which it is settled who is faster."""
 TIMED, MOST_TIMED = 30, 240
 """Timed calls of each side; the median counts. More where it is uncertain: calls that wait for the CPU are."""
-CERTAIN = 0.004
-"""The standard error of a median, relative to it, that is small enough."""
+CERTAIN, LONGEST = 0.004, 15.0
+"""The standard error of a median, relative to it, that is small enough, and how many seconds it is sought."""
 WARM = 3
 """Calls before them."""
 SPIN = 5_000_000
@@ -210,8 +210,10 @@ def in_turns(*sides: Callable[[], AbstractContextManager[None]], call: Callable[
     import torch
 
     times: list[list[float]] = [[] for _ in sides]
+    end_at = time.monotonic() + LONGEST
     for turn in range(WARM + MOST_TIMED):
-        if turn >= WARM + TIMED and all(uncertainty(own) <= CERTAIN for own in times):
+        is_over = time.monotonic() > end_at
+        if turn >= WARM + TIMED and (is_over or all(uncertainty(own) <= CERTAIN for own in times)):
             break
         for side, own in zip(sides, times):
             with side():

@@ -187,29 +187,58 @@ def test_calls_that_are_settled_are_not_looked_at(timed, tensor, monkeypatch):
     tuned = Tuned(timed, tensor)
     tuned(60)
     monkeypatch.setattr(tuning, "Call", None)
-    tuned(4)
-    assert timed.chosen[-4:] == [(LARGE, True)] * 4
+    # While it rests, and after that.
+    tuned(2 * tuning.RESTS + 4)
+    assert timed.chosen[-2 * tuning.RESTS - 4 :] == [(LARGE, True)] * (2 * tuning.RESTS + 4)
     with pytest.raises(TypeError):
         # Another number that the autotuner looks at, of as many bits.
         tuned(tuning.RESTS + 1, k=K + 64)
 
 
-def test_the_choice_comes_back_with_a_pause_and_at_the_end(timed, tensor):
-    activation.install("wait")
+def both_keys(timed, tensor):
+    """An autotuner of two keys: of K another configuration has all calls, of 4 K stock Triton's choice."""
     tuned = Tuned(timed, tensor)
     tuned(60)
-    (key,) = tuned.kernel.cache
-    small, large = tuned.kernel.configs
-    assert timed.chosen[-1] == (LARGE, True) and tuned.kernel.cache[key] is large, "it needs no look"
-    activation._activity.is_paused = True
+    assert timed.chosen[-1] == (LARGE, True)
+    timed.times[LARGE, True] = 9.0
+    tuned(60, k=4 * K)
+    assert timed.chosen[-1] == (SMALL, True)
+    timed.times[LARGE, True] = 1.5
+    tuned(2 * tuning.RESTS)
+    return tuned
+
+
+def test_a_pause_is_stock_tritons_while_an_autotuner_rests(timed, tensor):
+    activation.install("wait")
+    tuned = both_keys(timed, tensor)
+    small, _ = tuned.kernel.configs
+    assert timed.chosen[-1] == (LARGE, True)
+    assert list(tuned.kernel.cache.values()) == [small, small], "what stock Triton chose"
+    activity = activation._activity
+    for enter in (True, False):
+        activity.is_paused = enter
+        for _ in range(tuning.RESTS + 4):
+            tuned(1, k=4 * K)
+            tuned(1)
+        assert set(timed.chosen[-1:-20:-2]) == {(SMALL, False) if enter else (LARGE, True)}
+    with activity.suspended():
+        tuned(tuning.RESTS + 4)
+        assert set(timed.chosen[-tuning.RESTS :]) == {(SMALL, False)}
+    activation.uninstall()
     tuned(1)
     assert timed.chosen[-1] == (SMALL, False)
-    activation._activity.is_paused = False
-    tuned(40)
-    assert timed.chosen[-1] == (LARGE, True)
-    assert copy.copy(tuned.kernel.cache)[key] is small and copy.deepcopy(tuned.kernel.cache)[key].kwargs == small.kwargs
-    activation.uninstall()
-    assert tuned.kernel.cache[key] is small
+
+
+def test_a_configuration_that_is_chosen_anew_stays(timed, tensor):
+    activation.install("wait")
+    tuned = both_keys(timed, tensor)
+    small = tuned.kernel.configs[0]
+    (key, _) = tuned.kernel.cache
+    pinned = triton.Config(small.kwargs, num_warps=8, pre_hook=small.pre_hook)
+    tuned.kernel.cache[key] = pinned
+    tuned(2 * tuning.RESTS, k=4 * K)
+    tuned(1)
+    assert tuned.kernel.cache[key] is pinned and timed.chosen[-1][0] == SMALL
 
 
 def test_a_choice_that_is_settled_is_not_looked_at(timed, tensor, monkeypatch):

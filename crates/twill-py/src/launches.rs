@@ -380,10 +380,10 @@ impl SettledLauncher {
         }
     }
 
-    /// Whether its launches are looked at: something has changed since an epoch, they go into a CUDA graph, or are told to somebody.
-    pub(crate) fn is_looked_at(&self, py: Python<'_>, since: u64) -> bool {
+    /// Whether launches are looked at: they go into a CUDA graph, or are told to somebody.
+    pub(crate) fn is_looked_at(&self, py: Python<'_>) -> bool {
         // What cannot be told is looked at.
-        self.epoch() != since || self.is_capturing(py).unwrap_or(true) || self.is_hooked(py).unwrap_or(true)
+        self.is_capturing(py).unwrap_or(true) || self.is_hooked(py).unwrap_or(true)
     }
 
     /// Whether launches go into a CUDA graph.

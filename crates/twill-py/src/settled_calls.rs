@@ -153,7 +153,9 @@ impl SettledCalls {
         }
         let launchers: Vec<_> =
             locked(&self.launchers).iter().map(|(one, epoch)| (one.clone_ref(py), *epoch)).collect();
-        let is_looked_at = launchers.iter().any(|(one, epoch)| one.get().is_looked_at(py, *epoch));
+        let has_changed = launchers.iter().any(|(one, epoch)| one.get().epoch() != *epoch);
+        // What one is told of, all are.
+        let is_looked_at = has_changed || launchers.first().is_some_and(|(one, _)| one.get().is_looked_at(py));
         !is_looked_at && self.rest.fetch_sub(1, Ordering::Relaxed) > 0
     }
 

@@ -121,8 +121,6 @@ class Activity:
     def is_paused(self, is_paused: bool) -> None:
         self._is_paused = is_paused
         self.switch.turn(not (is_paused or self.has_ended))
-        for tuning in list(self.restored_at_end) if is_paused else ():
-            tuning.take_back()
 
     def device(self) -> int | None:
         """The device in use."""

@@ -39,12 +39,11 @@ def of_tuner(activity: Activity, original: Callable[..., Any]) -> TunerRun:
         tuning = tuning_of(activity, self)
         if tuning is None:
             return original(self, *args, **named)
+        if activity.is_suspended():
+            return original(self, *args, **named)
         known = tuning.settled.look(args, named)
         if known is True:
             tuning.rest_a_while()
-            return original(self, *args, **named)
-        if activity.is_suspended():
-            tuning.take_back()
             return original(self, *args, **named)
         if known is None or not known.holds(activity):
             return tuning.run(functools.partial(original, self, *args, **named), args, named)

@@ -198,7 +198,7 @@ class Round:
         if self.is_over:
             return Having(self.chosen, None)
         taken = self._taken
-        return None if taken is None else Having(taken.configuration, taken.found)
+        return None if taken is None or taken.side not in taken.found.kernels else Having(taken.configuration, taken.found)
 
     def _forfeit(self, contest: Contest, side: Side) -> None:
         contest.forfeit(side)

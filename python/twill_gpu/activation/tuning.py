@@ -50,25 +50,31 @@ class Comparing:
     """What was measured: milliseconds, or a list with the median first."""
 
 
+class Given(NamedTuple):
+    """A configuration that has all calls of a key, while nobody looks at them."""
+
+    chosen: Any
+    """What stock Triton chose."""
+    configuration: Any
+
+
 class Choices(dict[Any, Any]):
-    """In the place of `Autotuner.cache`: the configuration of a call, by the tuner's key."""
+    """In the place of `Autotuner.cache`: the configuration of a call, by the tuner's key. It holds what stock Triton chose."""
 
     def __init__(self, tuning: Tuning, known: dict[Any, Any]):
         super().__init__(known)
         self.tuning, self._thread = tuning, tuning.activity.thread
-        self._given: dict[Any, Any] = {}
-        """What stock Triton chose for keys of which all calls have another configuration, while that is in its place."""
+        self.given: dict[Any, Given] = {}
 
     def __getitem__(self, key: Any) -> Any:
         chosen = dict.__getitem__(self, key)
         call, taken = self._thread.call, self._thread.taken
-        if call is None and taken is None:
-            return chosen
-        chosen = self._given.get(key, chosen)
         if call is not None and call.tuning is self.tuning:
             return call.choose(key, chosen)
         if taken is None or taken.tuning is not self.tuning:
-            return chosen
+            given = self.given.get(key)
+            is_given = given is not None and given.chosen is chosen and not self.tuning.activity.is_suspended()
+            return given.configuration if given is not None and is_given else chosen
         if taken.chosen is chosen and taken.key == key:
             return taken.configuration
         # Somebody has chosen anew, or calls itself within a hook.
@@ -76,7 +82,6 @@ class Choices(dict[Any, Any]):
         return chosen
 
     def __setitem__(self, key: Any, chosen: Any) -> None:
-        self._given.pop(key, None)
         super().__setitem__(key, chosen)
         # Somebody has chosen anew.
         self.tuning.settled.forget()
@@ -87,34 +92,7 @@ class Choices(dict[Any, Any]):
             tuning.unlooked = {}
 
     def __reduce__(self) -> Any:
-        return dict, (self.by_stock(),)
-
-    def give(self, by_key: dict[Any, Any]) -> None:
-        """Puts configurations that have all calls of their keys in the place of stock Triton's choice."""
-        for key in [key for key in list(self._given) if by_key.get(key) is not dict.get(self, key)]:
-            self._take_back(key)
-        for key, configuration in by_key.items():
-            chosen = dict.get(self, key)
-            if chosen is not None and chosen is not configuration and key not in self._given:
-                self._given[key] = chosen
-                super().__setitem__(key, configuration)
-
-    def take_back(self) -> bool:
-        """Puts stock Triton's choice back; whether there was another in its place."""
-        given = list(self._given)
-        for key in given:
-            self._take_back(key)
-        return bool(given)
-
-    def _take_back(self, key: Any) -> None:
-        chosen = self._given.get(key)
-        if key in self and chosen is not None:
-            super().__setitem__(key, chosen)
-        self._given.pop(key, None)
-
-    def by_stock(self) -> dict[Any, Any]:
-        """All of stock Triton's choice."""
-        return {key: self._given.get(key, chosen) for key, chosen in list(self.items())}
+        return dict, (dict(self),)
 
 
 class Tuning:
@@ -135,6 +113,8 @@ class Tuning:
         self.unlooked: dict[Any, Compared] = {}
         """What a comparison has found so far in a call that nobody looks at."""
         self._rounds: dict[Any, Round] = {}
+        self._waits = 0
+        """Looks until it is asked again whether calls need none."""
         # Configurations of the same constants have the same TTIR. Somebody's own cache may keep more than a dictionary.
         differ = len({repr(sorted(one.kwargs.items())) for one in tuner.configs}) > 1
         is_stock = OWN_LAUNCHES in function.__dict__ or type(tuner.cache) is not dict or function.is_gluon()
@@ -154,7 +134,7 @@ class Tuning:
         """Gives an autotuner its own dictionary back."""
         tuner = self._tuner()
         if tuner is not None and type(tuner.cache) is Choices:
-            tuner.cache = tuner.cache.by_stock()
+            tuner.cache = dict(tuner.cache)
 
     @property
     def call(self) -> Call | None:
@@ -182,24 +162,28 @@ class Tuning:
 
     def rest_a_while(self) -> None:
         """Looks at no call for some, if all so far have one configuration by key: those that are unlike them are seen a little later."""
-        by_key: dict[Any, Any] = {}
-        launchers = set()
-        for one in list(self._rounds.values()):
-            if (all_have := one.all_have) is None or by_key.setdefault(one.key, all_have.configuration) is not all_have.configuration:
-                self.take_back()
+        if self._waits > 0:
+            self._waits -= 1
+            return
+        tuner = self._tuner()
+        if tuner is None or type(tuner.cache) is not Choices:
+            return
+        chosen, found = dict(tuner.cache), set()
+        given: dict[Any, Given] = {}
+        rounds = [one for one in list(self._rounds.values()) if chosen.get(one.key) is one.chosen]
+        for one in rounds:
+            all_have = one.all_have
+            if all_have is None or given.setdefault(one.key, Given(one.chosen, all_have.configuration))[1] is not all_have.configuration:
+                tuner.cache.given = {}
+                # It takes a while to go over them.
+                self._waits = len(rounds)
                 return
-            if all_have.found is not None:
-                launchers.add(all_have.found.launcher)
-        tuner = self._tuner()
-        if tuner is not None and type(tuner.cache) is Choices and len(launchers) <= LAUNCHERS:
-            tuner.cache.give(by_key)
-            self.settled.rest(RESTS, list(launchers))
-
-    def take_back(self) -> None:
-        """Has calls that nobody looks at made by stock Triton's choice."""
-        tuner = self._tuner()
-        if tuner is not None and type(tuner.cache) is Choices and tuner.cache.take_back():
-            self.settled.rest(0)
+            found.update([] if all_have.found is None else [all_have.found.launcher])
+        if len(found) > LAUNCHERS:
+            tuner.cache.given, self._waits = {}, LONG
+            return
+        tuner.cache.given = {key: one for key, one in given.items() if one.configuration is not one.chosen}
+        self.settled.rest(RESTS, list(found))
 
     @property
     def is_settled(self) -> bool:

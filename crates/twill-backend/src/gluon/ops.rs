@@ -153,7 +153,11 @@ impl Printer<'_> {
                 let copied = format!(
                     "cp_async({slot}, gl.max_contiguous(gl.multiple_of({pointers}, {aligned}), {contiguous}){mask})"
                 );
-                let arrival = format!("mbarrier_arrive_after_copies(bars, base, {barrier}, BARRIERS_AT)");
+                let arrival = match whole {
+                    None => format!("mbarrier_arrive_after_copies(bars, base, {barrier}, BARRIERS_AT)"),
+                    // The group meets before it: an arrival that comes later by itself has no order with the bytes that are expected.
+                    Some(_) => format!("async_copy.mbarrier_arrive(bars.index({barrier}), increment_count=False)"),
+                };
                 match whole {
                     None if full.is_none() => copied,
                     None => format!("{copied}\n{arrival}"),
@@ -161,7 +165,9 @@ impl Printer<'_> {
                         let buffer = &self.kernel.buffers[to.buffer.index()];
                         let bytes = buffer.bytes() / u64::from(buffer.slots.max(1)) / u64::from(self.group.warps);
                         let descriptor = &self.kernel.descriptors[whole.descriptor.index()].name;
-                        // Only where it is known where barriers are can bytes be expected without an arrival.
+                        // Only where it is known where barriers are can bytes be expected without an arrival. The fence orders
+                        // nothing, as copies go on: readers fence what they wait for. It is there for Triton's compiler, which else
+                        // puts one before the TMA load, where it waits for the copies of every iteration.
                         format!(
                             "if ({}) & (BARRIERS_AT >= 0):\n    mbarrier_expect_from_warps(base, {barrier}, {bytes})\n    async_load({descriptor}, [{}], bars.index({barrier}), {slot})\nelse:\n    {copied}\n    fence_async_shared()\n{arrival}",
                             self.names.scalar(&whole.condition),

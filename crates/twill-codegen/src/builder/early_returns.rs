@@ -15,17 +15,22 @@ pub(crate) fn is_early_return(name: &str) -> bool {
 }
 
 impl KernelBuilder<'_> {
+    /// The kernel's early returns.
+    pub fn early_returns(&self) -> Vec<OperationId> {
+        let body = self.module.body(self.kernel.function());
+        let operations = body.map_or(&[][..], |body| self.module.block(body).operations.as_slice());
+        operations.iter().copied().filter(|id| is_early_return(&self.module.operation(*id).name)).collect()
+    }
+
     /// Gives a group that has no code yet the kernel's early returns.
     pub fn add_early_returns(&mut self, group: &mut GroupBuilder) -> Result<(), Error> {
         let module = self.module;
-        let Some(body) = module.body(self.kernel.function()) else { return Ok(()) };
-        let operations: &[OperationId] = &module.block(body).operations;
         let scope = if self.enclosing.is_empty() { Scope::Body } else { Scope::Before(0) };
-        for id in operations.iter().filter(|id| is_early_return(&module.operation(**id).name)) {
-            let operation = module.operation(*id);
+        for id in self.early_returns() {
+            let operation = module.operation(id);
             if self.programs.is_some() {
                 let what = "an early return of one of the programs that share a CTA";
-                return Err(self.unsupported(*id, what, "let each have a CTA of its own"));
+                return Err(self.unsupported(id, what, "let each have a CTA of its own"));
             }
             let Some(condition) = operation.operands.first().copied() else { continue };
             let mut reader = Reader { lowering: self, group };

@@ -46,6 +46,13 @@ fn plan(lowering: &KernelBuilder<'_>, groups: &[Group]) -> Result<Cluster, Error
             ));
         }
     }
+    let returns = lowering.early_returns();
+    if let Some(id) = returns.iter().find(|id| {
+        let conditions = &lowering.module.operation(**id).operands;
+        conditions.iter().any(|condition| lowering.kernel.differs(*condition).contains(Axis::X))
+    }) {
+        return Err(lowering.unsupported(*id, "clusters of CTAs of which one may return early", "leave out --cluster"));
+    }
     match lowering.options.order {
         TileOrder::Lpt { .. } => {
             return refuse("clusters of CTAs where long loops come first", "ask for --tile-order linear too");

@@ -221,7 +221,7 @@ pub(crate) fn begins_with_indices(kernel: &Kernel) -> bool {
     let operations = block.map_or(&[][..], |block| module.block(block).operations.as_slice());
     operations.iter().take_while(|id| module.operation(**id).regions.is_empty()).any(|id| {
         let operation = module.operation(*id);
-        let is_whole = |value: &ValueId| matches!(module.type_of(*value).element(), Type::Integer(_));
+        let is_whole = |value: &ValueId| matches!(module.type_of(*value).element(), Type::Integer(32 | 64));
         operation.name == "tt.load" && operation.results.first().is_some_and(is_whole)
     })
 }
