@@ -37,9 +37,7 @@ def of_tuner(activity: Activity, original: Callable[..., Any]) -> TunerRun:
     @functools.wraps(original)
     def run(self: Any, *args: Any, **named: Any) -> Any:
         tuning = tuning_of(activity, self)
-        if tuning is None:
-            return original(self, *args, **named)
-        if activity.is_suspended():
+        if tuning is None or activity.is_suspended():
             return original(self, *args, **named)
         known = tuning.settled.look(args, named)
         if known is True:
