@@ -18,6 +18,7 @@
 //! | `opaque` | operations that no pass has a rule for |
 //! | `in_order.py` | what these call |
 //! | `prelude.py` | functions that every kernel uses |
+//! | `copies.py` | functions for tiles that threads copy |
 
 mod ahead;
 mod barriers;

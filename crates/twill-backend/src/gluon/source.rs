@@ -12,6 +12,7 @@ use twill_codegen::ir::{Syntax, WarpProgram};
 use twill_triton::mlir::Type;
 
 const PRELUDE: &str = include_str!("prelude.py");
+const COPIES: &str = include_str!("copies.py");
 const VERSIONS: &str = include_str!("versions.py");
 const IN_ORDER: &str = include_str!("in_order.py");
 
@@ -131,7 +132,11 @@ pub(super) fn print(kernel: &WarpProgram, header: &Header) -> String {
         true => prelude,
         false => format!("{prelude}\n\n{}", barriers::function(kernel)),
     };
-    let _ = write!(out, "\n\n{prelude}\n\n{}", tile_order(kernel));
+    let _ = write!(out, "\n\n{prelude}");
+    if copies_async && !in_order {
+        let _ = write!(out, "\n\n{COPIES}");
+    }
+    let _ = write!(out, "\n\n{}", tile_order(kernel));
     if !kernel.named_barriers.is_empty() {
         out.push_str(NAMED);
     }
