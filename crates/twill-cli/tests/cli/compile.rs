@@ -309,6 +309,18 @@ fn rows_of_a_list_are_found_once_and_stored_in_vectors() {
     }
 }
 
+/// One CTA of a cluster would wait for ever for what the other one, which has returned, was to load.
+#[test]
+fn clusters_of_which_one_cta_may_return_are_refused() {
+    let place = tempfile::tempdir().unwrap();
+    let kernel = root().join("examples/fixtures/product_returning.ttir");
+    let options = ["--emit=cuda", "--no-assemble", "--cluster=2", "--tile-order=linear"];
+    let output = compile(&place, &[&[kernel.to_str().unwrap()], &options[..]].concat());
+    let notes = stderr(&output);
+    assert!(notes.contains("clusters of CTAs of which one may return early; leave out --cluster"), "{notes}");
+    assert_ne!(output.status.code(), Some(0), "{notes}");
+}
+
 /// The group that loads also adds dQ to memory: what it loads does not wait for sums of the iteration before.
 #[test]
 fn loads_run_ahead_of_what_their_group_stores() {
