@@ -70,14 +70,27 @@ class SettledCalls:
     def __init__(self, parameters: Sequence[tuple[str, bool]]) -> None: ...
     def look(self, args: tuple[object, ...], named: dict[str, object]) -> Any: ...
     def settle(self, args: tuple[object, ...], named: dict[str, object], what: object, left: int | None = None) -> None: ...
-    def rest(self, calls: int, launchers: Sequence[SettledLauncher] = ()) -> None: ...
+    def choose(
+        self,
+        args: tuple[object, ...],
+        named: dict[str, object],
+        cache: object,
+        configuration: object,
+        taken: tuple[object, SettledLauncher] | None = None,
+    ) -> None: ...
+    def rest(self, calls: int) -> None: ...
     def forget(self) -> None: ...
 
 class TunerRun:
-    """In the place of `Autotuner.run`: the method itself where an autotuner rests, and what looks at a call where it does not."""
+    """In the place of `Autotuner.run`: makes calls of which all is settled, and gives others to what looks at them."""
 
     def __init__(
-        self, original: Callable[..., object], looks: Callable[..., object], attribute: str, bind: Callable[..., object]
+        self,
+        original: Callable[..., object],
+        looks: Callable[..., object],
+        attribute: str,
+        bind: Callable[..., object],
+        switch: Switch,
     ) -> None: ...
 
 class SettledLauncher:

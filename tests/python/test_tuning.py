@@ -71,9 +71,16 @@ class Tuned:
 
     def __call__(self, count=1, k=K):
         for _ in range(count):
-            matrices = [self.tensor([SIZE, k], address=at << 26) for at in (1, 2)] + [self.tensor([SIZE, SIZE], address=3 << 26)]
-            described = [TensorDescriptor.from_tensor(one, [64, 64]) for one in matrices]
-            self.kernel[lambda given: (SIZE // given["BLOCK_M"], SIZE // given["BLOCK_N"])](*described, k)
+            self.kernel[grid](*arguments(self.tensor, k), k)
+
+
+def grid(given):
+    return SIZE // given["BLOCK_M"], SIZE // given["BLOCK_N"]
+
+
+def arguments(tensor, k=K):  # noqa: F811
+    matrices = [tensor([SIZE, k], address=at << 26) for at in (1, 2)] + [tensor([SIZE, SIZE], address=3 << 26)]
+    return [TensorDescriptor.from_tensor(one, [64, 64]) for one in matrices]
 
 
 def test_a_better_bound_is_tried_and_wins(timed, tensor):
@@ -187,12 +194,11 @@ def test_calls_that_are_settled_are_not_looked_at(timed, tensor, monkeypatch):
     tuned = Tuned(timed, tensor)
     tuned(60)
     monkeypatch.setattr(tuning, "Call", None)
-    # While it rests, and after that.
-    tuned(2 * tuning.RESTS + 4)
-    assert timed.chosen[-2 * tuning.RESTS - 4 :] == [(LARGE, True)] * (2 * tuning.RESTS + 4)
+    tuned(36)
+    assert timed.chosen[-36:] == [(LARGE, True)] * 36
     with pytest.raises(TypeError):
         # Another number that the autotuner looks at, of as many bits.
-        tuned(tuning.RESTS + 1, k=K + 64)
+        tuned(1, k=K + 64)
 
 
 def both_keys(timed, tensor):
@@ -204,11 +210,11 @@ def both_keys(timed, tensor):
     tuned(60, k=4 * K)
     assert timed.chosen[-1] == (SMALL, True)
     timed.times[LARGE, True] = 1.5
-    tuned(2 * tuning.RESTS)
+    tuned(32)
     return tuned
 
 
-def test_a_pause_is_stock_tritons_while_an_autotuner_rests(timed, tensor):
+def test_a_pause_is_stock_tritons(timed, tensor):
     activation.install("wait")
     tuned = both_keys(timed, tensor)
     small, _ = tuned.kernel.configs
@@ -217,13 +223,13 @@ def test_a_pause_is_stock_tritons_while_an_autotuner_rests(timed, tensor):
     activity = activation._activity
     for enter in (True, False):
         activity.is_paused = enter
-        for _ in range(tuning.RESTS + 4):
+        for _ in range(20):
             tuned(1, k=4 * K)
             tuned(1)
-        assert set(timed.chosen[-1:-20:-2]) == {(SMALL, False) if enter else (LARGE, True)}
+        assert set(timed.chosen[-1:-40:-2]) == {(SMALL, False) if enter else (LARGE, True)}
     with activity.suspended():
-        tuned(tuning.RESTS + 4)
-        assert set(timed.chosen[-tuning.RESTS :]) == {(SMALL, False)}
+        tuned(20)
+        assert set(timed.chosen[-20:]) == {(SMALL, False)}
     activation.uninstall()
     tuned(1)
     assert timed.chosen[-1] == (SMALL, False)
@@ -234,11 +240,60 @@ def test_a_configuration_that_is_chosen_anew_stays(timed, tensor):
     tuned = both_keys(timed, tensor)
     small = tuned.kernel.configs[0]
     (key, _) = tuned.kernel.cache
-    pinned = triton.Config(small.kwargs, num_warps=8, pre_hook=small.pre_hook)
+    pinned = triton.Config(small.kwargs, num_warps=4, pre_hook=small.pre_hook)
     tuned.kernel.cache[key] = pinned
-    tuned(2 * tuning.RESTS, k=4 * K)
+    tuned(32, k=4 * K)
     tuned(1)
     assert tuned.kernel.cache[key] is pinned and timed.chosen[-1][0] == SMALL
+
+
+@pytest.mark.parametrize("change", ["clear", "pop", "popitem", "__delitem__", "update", "setdefault", "__ior__"])
+def test_a_cache_that_somebody_changes_is_looked_at(timed, tensor, change):
+    activation.install("wait")
+    tuned = Tuned(timed, tensor)
+    tuned(60)
+    (key,), compared = tuned.kernel.cache, tuned.compared
+    given = {"clear": (), "popitem": (), "update": ({},), "__ior__": ({},), "setdefault": (key, None)}.get(change, (key,))
+    getattr(tuned.kernel.cache, change)(*given)
+    assert tuned.kernel.cache.tuning.settled.look((), {}) is None
+    tuned(20)
+    assert tuned.compared == (compared if tuned.kernel.cache and len(given) and change not in ("pop", "__delitem__") else 2 * compared)
+    assert timed.chosen[-1] == (LARGE, True)
+
+
+def test_settled_calls_do_what_the_autotuner_does(timed, tensor):
+    """With a configuration: its hook has all arguments, and it is the autotuner's best."""
+    activation.install("wait")
+    tuned = Tuned(timed, tensor)
+    tuned(60)
+    _, large = tuned.kernel.configs
+    seen, hook = [], large.pre_hook
+
+    def hooked(given):
+        seen.append((dict(given), dict(tuned.kernel.nargs), tuned.kernel.best_config))
+        hook(given)
+
+    large.pre_hook, tuned.kernel.best_config = hooked, None
+    kernels = [tuned.kernel[grid](*arguments(tensor), K) for _ in range(2)]
+    assert kernels[0] is kernels[1] and kernels[0].metadata.num_warps == 8
+    (given, own, best), _ = seen
+    assert best is large and tuned.kernel.nargs is None
+    assert list(own) == ["a_desc", "b_desc", "c_desc", "K"]
+    assert {name: given[name] for name in ("K", "BLOCK_M", "num_warps", "warmup")} == {"K": K, "BLOCK_M": 128, "num_warps": 8, "warmup": False}
+    with pytest.raises(TypeError, match="num_warps"):
+        tuned.kernel[grid](*arguments(tensor), K, num_warps=4)
+    large.pre_hook = hook
+
+
+def test_a_dictionary_of_somebodys_own_is_the_autotuners(timed, tensor):
+    activation.install("wait")
+    tuned = Tuned(timed, tensor)
+    tuned(60)
+    small, _ = tuned.kernel.configs
+    (key,) = tuned.kernel.cache
+    tuned.kernel.cache = {key: small}
+    tuned(1)
+    assert timed.chosen[-1] == (SMALL, True)
 
 
 def test_a_choice_that_is_settled_is_not_looked_at(timed, tensor, monkeypatch):
@@ -254,13 +309,12 @@ def test_a_choice_that_is_settled_is_not_looked_at(timed, tensor, monkeypatch):
         tuned(2)
 
 
-def test_a_key_that_comes_while_an_autotuner_rests_has_its_turn(timed, tensor):
+def test_a_key_that_comes_later_has_its_turn(timed, tensor):
     timed.times[LARGE, True] = 2.47
     activation.install("wait")
     tuned = Tuned(timed, tensor)
     tuned(60)
     assert timed.chosen[-1] == (SMALL, True)
-    # Its comparison is made in a call that nobody looks at.
     timed.times[LARGE, True] = 1.5
     tuned(80, k=K + 64)
     assert timed.chosen[-1] == (LARGE, True)
@@ -273,7 +327,7 @@ def test_a_choice_that_somebody_writes_into_the_cache_counts(timed, tensor):
     assert timed.chosen[-1] == (LARGE, True)
     small = next(one for one in tuned.kernel.configs if one.kwargs["BLOCK_M"] == SMALL[0])
     (key,) = tuned.kernel.cache
-    tuned.kernel.cache.update({key: triton.Config(small.kwargs, num_warps=8, pre_hook=small.pre_hook)})
+    tuned.kernel.cache.update({key: triton.Config(small.kwargs, num_warps=4, pre_hook=small.pre_hook)})
     tuned(1)
     assert timed.chosen[-1][0] == SMALL, "this call is that one's; later ones are looked at anew"
 

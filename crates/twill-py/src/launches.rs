@@ -77,6 +77,13 @@ impl Switch {
     }
 }
 
+impl Switch {
+    /// Whether it is on.
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// A launcher of a compiled kernel: it takes three numbers of programs, a stream, and more arguments, the last of them those
 /// of the kernel.
 #[pyclass(frozen, module = "twill_gpu._twill")]
@@ -283,7 +290,7 @@ impl SettledLauncher {
     fn turn<'py>(&self, args: &Bound<'py, PyTuple>) -> PyResult<Turn<'py>> {
         let py = args.py();
         let is_in_call = IN_CALL.get();
-        if is_suspended() || !self.switch.get().0.load(Ordering::Relaxed) {
+        if is_suspended() || !self.switch.get().is_on() {
             // An autotuner may want to know of it.
             return Ok(if is_in_call { Turn::Unsettled } else { Turn::Left });
         }
@@ -380,10 +387,10 @@ impl SettledLauncher {
         }
     }
 
-    /// Whether launches are looked at: they go into a CUDA graph, or are told to somebody.
-    pub(crate) fn is_looked_at(&self, py: Python<'_>) -> bool {
+    /// Whether all is as it was at an epoch, and launches are told to nobody.
+    pub(crate) fn is_as_of(&self, py: Python<'_>, epoch: u64) -> bool {
         // What cannot be told is looked at.
-        self.is_capturing(py).unwrap_or(true) || self.is_hooked(py).unwrap_or(true)
+        self.epoch() == epoch && !self.is_hooked(py).unwrap_or(true)
     }
 
     /// Whether launches go into a CUDA graph.

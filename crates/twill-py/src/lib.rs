@@ -13,6 +13,7 @@ mod machines;
 mod question;
 mod settled_calls;
 mod task;
+mod tuner_run;
 
 use pyo3::prelude::pymodule;
 
@@ -32,7 +33,9 @@ mod _twill {
     #[pymodule_export]
     use super::machines::{cuda_primitives, machine_names, machine_numbers, machine_text};
     #[pymodule_export]
-    use super::settled_calls::{SettledCalls, TunerRun};
+    use super::settled_calls::SettledCalls;
+    #[pymodule_export]
+    use super::tuner_run::TunerRun;
     use pyo3::prelude::*;
 
     #[pymodule_init]

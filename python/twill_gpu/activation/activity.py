@@ -46,6 +46,8 @@ class _Thread(threading.local):
     """The call of an autotuner that it is in."""
     taken: Taken | None = None
     """What has the call of an autotuner that it is in, if that is settled."""
+    choice: tuple[Any, Any] | None = None
+    """What its last call of an autotuner found there: where, and which configuration."""
     forks_alone = False
     """It holds the lock of a fork that is under way."""
 

@@ -78,13 +78,6 @@ class Taken(NamedTuple):
         return self.side in self.found.kernels and not turn.is_hooked(activity)
 
 
-class Having(NamedTuple):
-    """A configuration that has all calls that are alike, and what makes its launches if stock Triton did not choose it."""
-
-    configuration: Any
-    found: Specialised | None
-
-
 class Round:
     """Calls that are alike, under one key of the autotuner."""
 
@@ -191,14 +184,6 @@ class Round:
     def is_settled(self) -> bool:
         """Whether nothing is left to be found out."""
         return self.is_over or (self._contest is not None and self._contest.winner is not None)
-
-    @property
-    def all_have(self) -> Having | None:
-        """What has all of these calls; None where that is not settled."""
-        if self.is_over:
-            return Having(self.chosen, None)
-        taken = self._taken
-        return None if taken is None or taken.side not in taken.found.kernels else Having(taken.configuration, taken.found)
 
     def _forfeit(self, contest: Contest, side: Side) -> None:
         contest.forfeit(side)

@@ -7,6 +7,7 @@ reads a call's configuration from a dictionary: `Choices` is in its place, so ho
 
 from __future__ import annotations
 
+import functools
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,10 +27,8 @@ ATTRIBUTE = "_twill_tuning"
 """Where an autotuner has its `Tuning`."""
 SETTLED = "_twill_settled"
 """Where it has that one's `SettledCalls`."""
-RESTS, LONG = 16, 1 << 16
-"""Calls in a row that are not looked at: where all is settled, and where there is nothing for Twill."""
-LAUNCHERS = 4
-"""Kernels of other configurations than stock Triton's choice, of whose calls some are not looked at: each is asked at each call."""
+LONG = 1 << 16
+"""Calls in a row that are not looked at, where there is nothing for Twill."""
 REMEMBERED = 256
 """Comparisons, and rounds, of an autotuner that are kept."""
 
@@ -50,12 +49,17 @@ class Comparing:
     """What was measured: milliseconds, or a list with the median first."""
 
 
-class Given(NamedTuple):
-    """A configuration that has all calls of a key, while nobody looks at them."""
+def _changes(method: Any) -> Any:
+    """A method of dictionaries for `Choices`, after which somebody may choose anew."""
 
-    chosen: Any
-    """What stock Triton chose."""
-    configuration: Any
+    @functools.wraps(method)
+    def change(self: Choices, *args: Any, **named: Any) -> Any:
+        try:
+            return method(self, *args, **named)
+        finally:
+            self.tuning.settled.forget()
+
+    return change
 
 
 class Choices(dict[Any, Any]):
@@ -64,21 +68,19 @@ class Choices(dict[Any, Any]):
     def __init__(self, tuning: Tuning, known: dict[Any, Any]):
         super().__init__(known)
         self.tuning, self._thread = tuning, tuning.activity.thread
-        self.given: dict[Any, Given] = {}
 
     def __getitem__(self, key: Any) -> Any:
         chosen = dict.__getitem__(self, key)
         call, taken = self._thread.call, self._thread.taken
         if call is not None and call.tuning is self.tuning:
             return call.choose(key, chosen)
-        if taken is None or taken.tuning is not self.tuning:
-            given = self.given.get(key)
-            is_given = given is not None and given.chosen is chosen and not self.tuning.activity.is_suspended()
-            return given.configuration if given is not None and is_given else chosen
-        if taken.chosen is chosen and taken.key == key:
-            return taken.configuration
-        # Somebody has chosen anew, or calls itself within a hook.
-        self.tuning.settled.forget()
+        if taken is not None and taken.tuning is self.tuning:
+            if taken.chosen is chosen and taken.key == key:
+                chosen = taken.configuration
+            else:
+                # Somebody has chosen anew, or calls itself within a hook.
+                self.tuning.settled.forget()
+        self._thread.choice = self, chosen
         return chosen
 
     def __setitem__(self, key: Any, chosen: Any) -> None:
@@ -93,6 +95,10 @@ class Choices(dict[Any, Any]):
 
     def __reduce__(self) -> Any:
         return dict, (dict(self),)
+
+    __delitem__, __ior__ = _changes(dict.__delitem__), _changes(dict.__ior__)
+    clear, pop, popitem = _changes(dict.clear), _changes(dict.pop), _changes(dict.popitem)
+    setdefault, update = _changes(dict.setdefault), _changes(dict.update)
 
 
 class Tuning:
@@ -113,8 +119,6 @@ class Tuning:
         self.unlooked: dict[Any, Compared] = {}
         """What a comparison has found so far in a call that nobody looks at."""
         self._rounds: dict[Any, Round] = {}
-        self._waits = 0
-        """Looks until it is asked again whether calls need none."""
         # Configurations of the same constants have the same TTIR. Somebody's own cache may keep more than a dictionary.
         differ = len({repr(sorted(one.kwargs.items())) for one in tuner.configs}) > 1
         is_stock = OWN_LAUNCHES in function.__dict__ or type(tuner.cache) is not dict or function.is_gluon()
@@ -160,30 +164,20 @@ class Tuning:
             self.settled.settle(args, named, *settled)
         return result
 
-    def rest_a_while(self) -> None:
-        """Looks at no call for some, if all so far have one configuration by key: those that are unlike them are seen a little later."""
-        if self._waits > 0:
-            self._waits -= 1
+    def choose(self, args: tuple[Any, ...], named: dict[str, Any], known: bool | Taken, kernel: Any) -> None:
+        """Has calls like this one, of which all was known, make their launches by its configuration without another look.
+
+        kernel: what it launched.
+        """
+        tuner, choice = self._tuner(), self.activity.thread.choice
+        self.activity.thread.choice = None
+        if tuner is None or choice is None or choice[0] is not tuner.cache:
             return
-        tuner = self._tuner()
-        if tuner is None or type(tuner.cache) is not Choices:
-            return
-        chosen, found = dict(tuner.cache), set()
-        given: dict[Any, Given] = {}
-        rounds = [one for one in list(self._rounds.values()) if chosen.get(one.key) is one.chosen]
-        for one in rounds:
-            all_have = one.all_have
-            if all_have is None or given.setdefault(one.key, Given(one.chosen, all_have.configuration))[1] is not all_have.configuration:
-                tuner.cache.given = {}
-                # It takes a while to go over them.
-                self._waits = len(rounds)
-                return
-            found.update([] if all_have.found is None else [all_have.found.launcher])
-        if len(found) > LAUNCHERS:
-            tuner.cache.given, self._waits = {}, LONG
-            return
-        tuner.cache.given = {key: one for key, one in given.items() if one.configuration is not one.chosen}
-        self.settled.rest(RESTS, list(found))
+        cache, configuration = choice
+        if known is True:
+            self.settled.choose(args, named, cache, configuration)
+        elif isinstance(known, Taken) and configuration is known.configuration:
+            self.settled.choose(args, named, cache, configuration, (kernel, known.found.launcher))
 
     @property
     def is_settled(self) -> bool:
