@@ -39,7 +39,7 @@ FEW = (
     "fixtures/product_grouped_order",
 )
 """TMA and cp.async, loads and reductions by TMA, one loop and several, a pipeline and none."""
-HOOKS = ("tests/runtime/test_plan.py", "tests/runtime/test_ptxas.py", "tests/python/test_activation.py", "tests/python/test_jit.py")
+HOOKS = ("tests/runtime/test_plan.py", "tests/runtime/test_ptxas.py", "tests/python/test_activation.py", "tests/python/test_tuning.py", "tests/python/test_jit.py")
 SECONDS = 900
 """How long an example may take."""
 
