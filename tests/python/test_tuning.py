@@ -247,18 +247,30 @@ def test_a_configuration_that_is_chosen_anew_stays(timed, tensor):
     assert tuned.kernel.cache[key] is pinned and timed.chosen[-1][0] == SMALL
 
 
-@pytest.mark.parametrize("change", ["clear", "pop", "popitem", "__delitem__", "update", "setdefault", "__ior__"])
+CHANGES = {
+    "clear": ((), 2),
+    "pop": (("key",), 2),
+    "popitem": ((), 2),
+    "__delitem__": (("key",), 2),
+    "update": (({},), 1),
+    "__ior__": (({},), 1),
+    "setdefault": (("key", None), 1),
+}
+"""Methods of dictionaries: their arguments, and how often all configurations are compared with the call before."""
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_a_cache_that_somebody_changes_is_looked_at(timed, tensor, change):
     activation.install("wait")
     tuned = Tuned(timed, tensor)
     tuned(60)
-    (key,), compared = tuned.kernel.cache, tuned.compared
-    given = {"clear": (), "popitem": (), "update": ({},), "__ior__": ({},), "setdefault": (key, None)}.get(change, (key,))
-    getattr(tuned.kernel.cache, change)(*given)
-    assert tuned.kernel.cache.tuning.settled.look((), {}) is None
+    (key,), compared, settled = tuned.kernel.cache, tuned.compared, tuned.kernel.cache.tuning.settled
+    given, times = CHANGES[change]
+    generation = settled.generation
+    getattr(tuned.kernel.cache, change)(*(key if one == "key" else one for one in given))
+    assert settled.generation > generation
     tuned(20)
-    assert tuned.compared == (compared if tuned.kernel.cache and len(given) and change not in ("pop", "__delitem__") else 2 * compared)
-    assert timed.chosen[-1] == (LARGE, True)
+    assert tuned.compared == times * compared and timed.chosen[-1] == (LARGE, True)
 
 
 def test_settled_calls_do_what_the_autotuner_does(timed, tensor):
@@ -274,15 +286,77 @@ def test_settled_calls_do_what_the_autotuner_does(timed, tensor):
         hook(given)
 
     large.pre_hook, tuned.kernel.best_config = hooked, None
-    kernels = [tuned.kernel[grid](*arguments(tensor), K) for _ in range(2)]
+    owns = []
+
+    def looking(given):
+        owns.append(tuned.kernel.nargs)
+        return grid(given)
+
+    kernels = [tuned.kernel[looking](*arguments(tensor), K) for _ in range(2)]
     assert kernels[0] is kernels[1] and kernels[0].metadata.num_warps == 8
     (given, own, best), _ = seen
     assert best is large and tuned.kernel.nargs is None
-    assert list(own) == ["a_desc", "b_desc", "c_desc", "K"]
+    assert list(own) == list(owns[0]) == ["a_desc", "b_desc", "c_desc", "K"]
     assert {name: given[name] for name in ("K", "BLOCK_M", "num_warps", "warmup")} == {"K": K, "BLOCK_M": 128, "num_warps": 8, "warmup": False}
     with pytest.raises(TypeError, match="num_warps"):
         tuned.kernel[grid](*arguments(tensor), K, num_warps=4)
+    # Somebody changes the configuration.
+    large.num_warps = 4
+    assert tuned.kernel[grid](*arguments(tensor), K).metadata.num_warps == 4
+    assert tuned.kernel.run == tuned.kernel.run and len({tuned.kernel.run, tuned.kernel.run}) == 1
+
+
+def test_a_kernel_that_is_refused_in_a_settled_call_has_no_more(timed, tensor):
+    """By another thread, say, while the configuration's hook runs."""
+    activation.install("wait")
+    tuned = Tuned(timed, tensor)
+    tuned(60)
+    (known,) = tuned.kernel.cache.tuning._rounds.values()
+    tuned.kernel.cache.tuning.settled.forget()
+    tuned(1)
+    taken, large = known.settled()[0], tuned.kernel.configs[1]
+    hook = large.pre_hook
+
+    def refusing(given):
+        hook(given)
+        taken.found.refuse("as a test wants it")
+
+    large.pre_hook = refusing
+    tuned(1)
     large.pre_hook = hook
+    tuned(6)
+    assert set(timed.chosen[-5:]) == {(SMALL, True)}
+
+
+def test_others_may_look_at_the_cache(timed, tensor):
+    activation.install("wait")
+    tuned = both_keys(timed, tensor)
+    assert timed.chosen[-1] == (LARGE, True)
+
+    def looking(given):
+        assert [tuned.kernel.cache[key] for key in reversed(tuned.kernel.cache)]
+        return grid(given)
+
+    for k, expected in ((K, LARGE), (4 * K, SMALL)):
+        tuned.kernel.cache.tuning.settled.forget()
+        for _ in range(4):
+            tuned.kernel[looking](*arguments(tensor, k), k)
+        assert {tile for tile, _ in timed.chosen[-3:]} == {expected}
+
+
+def test_other_keys_are_other_calls(timed, tensor):
+    activation.install("wait")
+    tuned = Tuned(timed, tensor)
+    tuned(60)
+    compared, keys = tuned.compared, tuned.kernel.keys
+    tuned.kernel.keys = []
+    tuned(1)
+    assert tuned.compared > compared, "as stock Triton's key is another one"
+    tuned.kernel.keys = keys
+    other = copy.copy(tuned.kernel)
+    other.keys = [*keys, "a_desc"]
+    with pytest.raises(TypeError, match="unhashable|hashable"):
+        other[grid](*arguments(tensor), K)
 
 
 def test_a_dictionary_of_somebodys_own_is_the_autotuners(timed, tensor):
@@ -343,7 +417,7 @@ def test_a_graph_takes_what_warmed_it_up(timed, tensor):
 
 
 def test_calls_that_are_alike():
-    calls = SettledCalls([("x", False), ("k", True), ("m", False), ("BLOCK", True)])
+    calls = SettledCalls([("x", False), ("k", True), ("m", False), ("BLOCK", True)], 0)
     half, full = Array("float16"), Array("float32")
     args = half, 64, 4096, 128
     calls.settle(args, {"warmup": False, "grid": (32, 1)}, True)
@@ -351,7 +425,8 @@ def test_calls_that_are_alike():
     def known(*args, **named):
         return calls.look(args, {"warmup": False, "grid": (32, 1), **named})
 
-    assert known(*args) and known(Array("float16"), 64, 5000, 128), "as many bits"
+    assert known(*args) and known(Array("float16"), 64, 5008, 128), "as many bits"
+    assert not known(half, 64, 5000, 128), "no multiple of 16"
     assert known(*args, grid=(48, 1)) and not known(*args, grid=(64, 1))
     assert not known(full, 64, 4096, 128) and not known(half, 65, 4096, 128) and not known(half, 64, 8192, 128)
     assert not known(*args, num_warps=4) and not known(*args, warmup=True) and not known(half, 64, 1 << 70, 128)

@@ -387,7 +387,7 @@ impl SettledLauncher {
         }
     }
 
-    /// Whether all is as it was at an epoch, and launches are told to nobody.
+    /// Whether all is as it was at an epoch, and no launch hook is set.
     pub(crate) fn is_as_of(&self, py: Python<'_>, epoch: u64) -> bool {
         // What cannot be told is looked at.
         self.epoch() == epoch && !self.is_hooked(py).unwrap_or(true)

@@ -7,7 +7,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString, PyTuple};
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// Calls that are remembered.
@@ -23,19 +23,30 @@ struct Known {
     what: Py<PyAny>,
     left: AtomicI64,
     choice: Option<Arc<Choice>>,
+    /// They never have a choice.
+    is_looked_at: bool,
 }
 
-/// What an autotuner comes to for calls that are alike.
+/// The configuration that an autotuner comes to for calls that are alike.
 pub(crate) struct Choice {
+    pub(crate) configuration: Py<PyAny>,
     /// Its dictionary of configurations, which says when it has chosen anew.
     pub(crate) cache: Py<PyAny>,
-    pub(crate) configuration: Py<PyAny>,
-    /// The arguments that the configuration adds.
-    pub(crate) options: Py<PyDict>,
-    /// What is launched, where it is not of stock Triton's choice: a compiled kernel, its launcher, and as of which epoch.
-    pub(crate) taken: Option<(Py<PyAny>, Py<SettledLauncher>, u64)>,
+    /// The parameters that it looks at.
+    pub(crate) keys: Py<PyAny>,
+    pub(crate) taken: Option<Launched>,
     /// What tells calls apart by being the same object: no other one may come to its address.
-    _kept: Vec<Py<PyAny>>,
+    kept: Vec<Py<PyAny>>,
+}
+
+/// What a call launches whose configuration is not stock Triton's choice.
+pub(crate) struct Launched {
+    pub(crate) kernel: Py<PyAny>,
+    pub(crate) launcher: Py<SettledLauncher>,
+    /// The launcher's.
+    pub(crate) epoch: u64,
+    /// Which of the call's memory begins at a multiple of 16 bytes: Triton makes a kernel of its own for each case.
+    aligned: Vec<bool>,
 }
 
 /// Calls of an autotuner of which all is settled.
@@ -49,15 +60,21 @@ pub(crate) struct SettledCalls {
     calls: Mutex<HashMap<Box<[i64]>, Known>>,
     /// Calls that are not even looked at.
     rest: AtomicI64,
-    /// Of some of them it is known what the autotuner comes to.
+    /// Some of them have a [`Choice`].
     has_choices: AtomicBool,
+    /// Changes when all of them are forgotten.
+    generation: AtomicU64,
+    /// The address of their autotuner, whose copies have calls of their own.
+    tuner: usize,
 }
 
 #[pymethods]
 impl SettledCalls {
+    /// parameters: by name, whether their values tell calls apart; tuner: `id` of the autotuner.
     #[new]
-    fn new(parameters: Vec<(String, bool)>) -> Self {
-        Self { parameters, calls: Mutex::default(), rest: AtomicI64::new(0), has_choices: AtomicBool::new(false) }
+    fn new(parameters: Vec<(String, bool)>, tuner: usize) -> Self {
+        let (rest, has_choices, generation) = (AtomicI64::new(0), AtomicBool::new(false), AtomicU64::new(0));
+        Self { parameters, calls: Mutex::default(), rest, has_choices, generation, tuner }
     }
 
     /// Has so many calls in a row made without a look.
@@ -82,7 +99,7 @@ impl SettledCalls {
     #[pyo3(signature = (args, named, what, left=None))]
     fn settle(&self, args: &Bound<'_, PyTuple>, named: &Bound<'_, PyDict>, what: Py<PyAny>, left: Option<i64>) {
         let Ok(Some(call)) = self.likeness(args, named) else { return };
-        let known = Known { what, left: AtomicI64::new(left.unwrap_or(i64::MAX)), choice: None };
+        let known = Known { what, left: AtomicI64::new(left.unwrap_or(i64::MAX)), choice: None, is_looked_at: false };
         let mut calls = locked(&self.calls);
         let before = if calls.len() >= REMEMBERED { std::mem::take(&mut *calls) } else { HashMap::new() };
         let replaced = calls.insert(call.key.into(), known);
@@ -91,38 +108,60 @@ impl SettledCalls {
         drop((before, replaced));
     }
 
-    /// Remembers what the autotuner comes to for a call of which something is known, and for those that are like it.
+    /// Has calls like this one, of which something is known, make their launches by a configuration without another look.
     ///
-    /// configuration: that of the call, by its dictionary; taken: the compiled kernel and its launcher, if that makes other launches
-    /// than those of stock Triton's choice.
-    #[pyo3(signature = (args, named, cache, configuration, taken=None))]
+    /// generation: that before the call; cache, keys: the autotuner's; taken: the compiled kernel, its launcher and the epoch before
+    /// the call, if that makes other launches than those of stock Triton's choice.
+    #[pyo3(signature = (args, named, generation, cache, keys, configuration, taken=None))]
+    #[expect(clippy::too_many_arguments, reason = "as Python gives them")]
     fn choose(
         &self,
         args: &Bound<'_, PyTuple>,
         named: &Bound<'_, PyDict>,
+        generation: u64,
         cache: Py<PyAny>,
-        configuration: &Bound<'_, PyAny>,
-        taken: Option<(Py<PyAny>, Py<SettledLauncher>)>,
-    ) -> PyResult<()> {
-        let Some(call) = self.likeness(args, named)?.filter(|call| call.has_key_of_tuner) else { return Ok(()) };
-        let choice = Arc::new(Choice {
-            cache,
-            configuration: configuration.clone().unbind(),
-            options: configuration.call_method0(intern!(args.py(), "all_kwargs"))?.cast_into::<PyDict>()?.unbind(),
-            taken: taken.map(|(kernel, launcher)| {
-                let epoch = launcher.get().epoch();
-                (kernel, launcher, epoch)
-            }),
-            _kept: call.by_identity,
+        keys: Py<PyAny>,
+        configuration: Py<PyAny>,
+        taken: Option<(Py<PyAny>, Py<SettledLauncher>, u64)>,
+    ) {
+        // What cannot be told apart is looked at.
+        let Ok(Some(call)) = self.likeness(args, named) else { return };
+        let taken = taken.map(|(kernel, launcher, epoch)| {
+            aligned(args, named).map(|aligned| Launched { kernel, launcher, epoch, aligned })
         });
-        let before = locked(&self.calls).get_mut(&*call.key).and_then(|known| known.choice.replace(choice));
+        let is_known = taken
+            .as_ref()
+            .is_none_or(|taken| taken.as_ref().is_ok_and(|taken| taken.launcher.get().epoch() == taken.epoch));
+        let taken = taken.and_then(Result::ok);
+        let choice = Arc::new(Choice { configuration, cache, keys, taken, kept: call.by_identity });
+        let mut calls = locked(&self.calls);
+        let is_current = self.generation() == generation;
+        let known = calls.get_mut(&*call.key).filter(|known| is_current && is_known && !known.is_looked_at);
+        let before = match known {
+            Some(known) if call.covers_key => {
+                self.has_choices.store(true, Ordering::Relaxed);
+                known.choice.replace(choice)
+            }
+            Some(known) => {
+                known.is_looked_at = true;
+                Some(choice)
+            }
+            None => Some(choice),
+        };
+        drop(calls);
+        // What that lets go of may call whom it likes.
         drop(before);
-        self.has_choices.store(true, Ordering::Relaxed);
-        Ok(())
+    }
+
+    /// As of which state calls are known: it changes when all of them are forgotten.
+    #[getter]
+    fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
     }
 
     /// Forgets all of them.
-    pub(crate) fn forget(&self) {
+    fn forget(&self) {
+        self.generation.fetch_add(1, Ordering::AcqRel);
         self.rest(0);
         self.has_choices.store(false, Ordering::Relaxed);
         let before = std::mem::take(&mut *locked(&self.calls));
@@ -141,11 +180,11 @@ impl SettledCalls {
             visit.call(&known.what)?;
             // Whoever makes a call by a choice has it too.
             let Some(choice) = known.choice.as_ref().filter(|choice| Arc::strong_count(choice) == 1) else { continue };
-            [&choice.cache, &choice.configuration].into_iter().try_for_each(|one| visit.call(one))?;
-            visit.call(&choice.options)?;
-            if let Some((kernel, launcher, _)) = &choice.taken {
-                visit.call(kernel)?;
-                visit.call(launcher)?;
+            let own = [&choice.configuration, &choice.cache, &choice.keys];
+            own.into_iter().chain(&choice.kept).try_for_each(|one| visit.call(one))?;
+            if let Some(taken) = &choice.taken {
+                visit.call(&taken.kernel)?;
+                visit.call(&taken.launcher)?;
             }
         }
         Ok(())
@@ -153,11 +192,10 @@ impl SettledCalls {
 }
 
 /// What calls that are alike have in common.
-#[derive(Default)]
 struct Likeness {
     key: Vec<i64>,
     /// It tells apart whatever the autotuner's own key does.
-    has_key_of_tuner: bool,
+    covers_key: bool,
     by_identity: Vec<Py<PyAny>>,
 }
 
@@ -172,19 +210,41 @@ impl SettledCalls {
         self.has_choices.load(Ordering::Relaxed)
     }
 
-    /// What the autotuner comes to for a call; counts it.
-    pub(crate) fn choice(&self, args: &Bound<'_, PyTuple>, named: &Bound<'_, PyDict>) -> Option<Arc<Choice>> {
+    /// Whether this is an autotuner's.
+    pub(crate) fn is_of(&self, tuner: &Bound<'_, PyAny>) -> bool {
+        tuner.as_ptr() as usize == self.tuner
+    }
+
+    /// The configuration that the autotuner comes to for a call, and what calls like it have in common; counts it.
+    pub(crate) fn choice(
+        &self,
+        args: &Bound<'_, PyTuple>,
+        named: &Bound<'_, PyDict>,
+    ) -> Option<(Vec<i64>, Arc<Choice>)> {
         let call = self.likeness(args, named).ok().flatten()?;
         let calls = locked(&self.calls);
         let known = calls.get(&*call.key)?;
-        let choice = known.choice.as_ref()?;
-        (known.left.fetch_sub(1, Ordering::Relaxed) > 0).then(|| Arc::clone(choice))
+        let choice = Arc::clone(known.choice.as_ref()?);
+        let is_left = known.left.fetch_sub(1, Ordering::Relaxed) > 0;
+        drop(calls);
+        is_left.then_some((call.key, choice))
+    }
+
+    /// Has calls with this in common looked at from now on.
+    pub(crate) fn look_at(&self, key: &[i64]) {
+        let mut calls = locked(&self.calls);
+        let before = calls.get_mut(key).and_then(|known| {
+            known.is_looked_at = true;
+            known.choice.take()
+        });
+        drop(calls);
+        drop(before);
     }
 
     /// What calls that are alike have in common; nothing where a number has more than 64 bits.
     fn likeness(&self, args: &Bound<'_, PyTuple>, named: &Bound<'_, PyDict>) -> PyResult<Option<Likeness>> {
         let key = Vec::with_capacity(2 * (args.len() + named.len()));
-        let mut call = Likeness { key, has_key_of_tuner: true, by_identity: Vec::new() };
+        let mut call = Likeness { key, covers_key: true, by_identity: Vec::new() };
         for (at, value) in args.iter_borrowed().enumerate() {
             // What is given beyond the parameters is the autotuner's to refuse.
             let is_exact = self.parameters.get(at).is_none_or(|(_, is_exact)| *is_exact);
@@ -220,7 +280,9 @@ impl Likeness {
             // One of more than 64 bits is nobody's size.
             let Ok(number) = value.extract::<i64>() else { return Ok(false) };
             let bits = || i64::from(i64::BITS - number.unsigned_abs().leading_zeros());
-            self.key.extend(if is_exact { [EXACT, number] } else { [SIZE, bits()] });
+            // Triton makes kernels of their own for 1, and for multiples of 16.
+            let size = || bits() << 2 | i64::from(number % 16 == 0) << 1 | i64::from(number == 1);
+            self.key.extend(if is_exact { [EXACT, number] } else { [SIZE, size()] });
         } else if let Ok(tuple) = value.cast_exact::<PyTuple>() {
             self.key.extend([TUPLE, tuple.len() as i64]);
             for one in tuple.iter_borrowed() {
@@ -232,13 +294,14 @@ impl Likeness {
             self.key.extend([class, if is_exact { value.extract::<f64>()?.to_bits() as i64 } else { 0 }]);
         } else if is_plain(value) {
             self.key.extend([class, value.hash()? as i64]);
-        } else if let Some(dtype) = type_of(value)? {
-            // A tensor is told apart from others, where the autotuner looks at it.
-            self.has_key_of_tuner &= !is_exact;
+        } else if let Some((dtype, is_own)) = type_of(value)? {
+            // A tensor that the autotuner looks at is told apart from others, and so is a type that is not that of the memory.
+            self.covers_key &= !is_exact && (is_own || value.getattr_opt(intern!(value.py(), "dtype"))?.is_none());
             self.key.extend([OTHER, dtype.as_ptr() as i64]);
+            self.by_identity.push(dtype.unbind());
         } else if !is_exact {
             // Numbers of numpy's have a type of elements, which is part of the autotuner's key.
-            self.has_key_of_tuner &= value.getattr_opt(intern!(value.py(), "dtype"))?.is_none();
+            self.covers_key &= value.getattr_opt(intern!(value.py(), "dtype"))?.is_none();
             self.key.extend([OTHER, class]);
             self.by_identity.push(value.get_type().into_any().unbind());
         } else if value.get_type().module()?.to_cow()?.starts_with("triton.") {
@@ -257,15 +320,40 @@ fn is_plain(value: &Bound<'_, PyAny>) -> bool {
     value.is_exact_instance_of::<PyBool>() || value.is_exact_instance_of::<PyString>()
 }
 
-/// The type of a tensor's elements, or of those that a descriptor describes; there is one object for each of torch's. Nothing of
-/// what is no memory.
-fn type_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let (dtype, address) = (intern!(value.py(), "dtype"), intern!(value.py(), "data_ptr"));
+/// The type of a tensor's elements, or of those that a descriptor describes, and whether the value says so itself; there is one
+/// object for each of torch's. Nothing of what is no memory.
+fn type_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyAny>, bool)>> {
+    let Some((memory, is_own)) = memory_of(value)? else { return Ok(None) };
+    Ok(memory.getattr_opt(intern!(value.py(), "dtype"))?.map(|dtype| (dtype, is_own)))
+}
+
+/// What has the address of a value, and whether that is the value itself.
+fn memory_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyAny>, bool)>> {
+    let address = intern!(value.py(), "data_ptr");
+    if value.getattr_opt(address)?.is_some() {
+        return Ok(Some((value.clone(), true)));
+    }
     let base = value.getattr_opt(intern!(value.py(), "base"))?;
-    for one in [Some(value), base.as_ref()].into_iter().flatten() {
-        if one.getattr_opt(address)?.is_some() {
-            return one.getattr_opt(dtype);
+    Ok(match base {
+        Some(base) if base.getattr_opt(address)?.is_some() => Some((base, false)),
+        _ => None,
+    })
+}
+
+/// Which of a call's memory begins at a multiple of 16 bytes.
+fn aligned(args: &Bound<'_, PyTuple>, named: &Bound<'_, PyDict>) -> PyResult<Vec<bool>> {
+    let mut all = Vec::new();
+    for value in args.iter().chain(named.values()) {
+        if let Some((memory, _)) = memory_of(&value)? {
+            all.push(memory.call_method0(intern!(value.py(), "data_ptr"))?.extract::<u64>()? % 16 == 0);
         }
     }
-    Ok(None)
+    Ok(all)
+}
+
+impl Launched {
+    /// Whether a call launches it: its memory is aligned alike, nothing has changed, and no launch hook is set.
+    pub(crate) fn is_launched_by(&self, args: &Bound<'_, PyTuple>, named: &Bound<'_, PyDict>) -> PyResult<bool> {
+        Ok(self.launcher.get().is_as_of(args.py(), self.epoch) && aligned(args, named)? == self.aligned)
+    }
 }

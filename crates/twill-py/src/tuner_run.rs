@@ -1,7 +1,6 @@
 //! What stands in the place of `Autotuner.run` while Twill is active.
 //!
-//! A call of which all is settled does what the method does once it has a configuration (Triton 3.6 to 3.9 agree in that), and
-//! nothing of what comes before.
+//! A call of which all is settled does what the method does once it has a configuration, and does not look for that.
 
 use crate::launches::{Switch, is_in_call, is_suspended};
 use crate::settled_calls::{Choice, SettledCalls};
@@ -48,6 +47,8 @@ impl TunerRun {
         let Some(tuner) = tuner.filter(|tuner| !tuner.is_none()) else { return Ok(self.looks.bind(py).clone()) };
         let settled = tuner.getattr_opt(self.attribute.bind(py))?;
         let settled = settled.as_ref().and_then(|one| one.cast::<SettledCalls>().ok());
+        // A copy of an autotuner has its attributes.
+        let settled = settled.filter(|one| one.get().is_of(tuner));
         let rests = !is_in_call() && settled.is_some_and(|one| one.get().rests());
         let bound = self.bind.bind(py).call1((if rests { &self.original } else { &self.looks }, tuner))?;
         match settled.filter(|one| !rests && one.get().has_choices()) {
@@ -86,18 +87,39 @@ impl TunedCall {
         let py = args.py();
         let named = named.cloned().unwrap_or_else(|| PyDict::new(py));
         let (tuner, settled) = (self.tuner.bind(py), self.settled.get());
-        let is_ours = !is_in_call() && !is_suspended() && self.switch.get().is_on();
-        let choice = if is_ours { settled.choice(args, &named) } else { None };
-        let Some(choice) = choice else { return self.looks.bind(py).call(args, Some(&named)) };
-        if !choice.holds(tuner)? {
-            return self.looks.bind(py).call(args, Some(&named));
+        let looks = || self.looks.bind(py).call(args, Some(&named));
+        if is_in_call() || is_suspended() || !self.switch.get().is_on() {
+            return looks();
         }
-        let result = choice.call(tuner, args, &named)?;
-        if choice.taken.as_ref().is_some_and(|(kernel, ..)| !result.is(kernel)) {
+        let Some((key, choice)) = settled.choice(args, &named) else { return looks() };
+        if !choice.holds(tuner, args, &named)? {
+            return looks();
+        }
+        let configuration = choice.configuration.bind(py);
+        let options = configuration.call_method0(intern!(py, "all_kwargs"))?;
+        let options = match options.cast_into::<PyDict>() {
+            // The autotuner says what is wrong with an argument that is given twice.
+            Ok(options) if !options.keys().iter().any(|name| named.contains(name).unwrap_or(true)) => options,
+            _ => return looks(),
+        };
+        let result = call(tuner, configuration, &options, args, &named)?;
+        if choice.taken.as_ref().is_some_and(|taken| !result.is(&taken.kernel)) {
             // Calls like this one are not all of one specialisation: each is looked at.
-            settled.forget();
+            settled.look_at(&key);
         }
         Ok(result)
+    }
+
+    /// As the bound method that it stands for.
+    fn __eq__(&self, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        match other.cast::<Self>() {
+            Ok(other) => self.looks.bind(other.py()).eq(other.get().looks.bind(other.py())),
+            Err(_) => Ok(false),
+        }
+    }
+
+    fn __hash__(&self, py: Python<'_>) -> PyResult<isize> {
+        self.looks.bind(py).hash()
     }
 
     /// Whoever asks the method what it is.
@@ -113,44 +135,42 @@ impl TunedCall {
 }
 
 impl Choice {
-    /// Whether the autotuner would come to it now.
-    fn holds(&self, tuner: &Bound<'_, PyAny>) -> PyResult<bool> {
+    /// Whether the autotuner would come to it now for a call like those that it is known for.
+    fn holds(&self, tuner: &Bound<'_, PyAny>, args: &Bound<'_, PyTuple>, named: &Bound<'_, PyDict>) -> PyResult<bool> {
         let py = tuner.py();
         let is_same = tuner.getattr(intern!(py, "cache"))?.is(&self.cache);
         // One of a single configuration looks at no dictionary.
         let is_tuned = is_same && tuner.getattr(intern!(py, "configs"))?.len()? > 1;
-        Ok(is_tuned && self.taken.as_ref().is_none_or(|(_, launcher, epoch)| launcher.get().is_as_of(py, *epoch)))
+        let has_keys = is_tuned && tuner.getattr(intern!(py, "keys"))?.eq(&self.keys)?;
+        Ok(has_keys && self.taken.as_ref().map_or(Ok(true), |taken| taken.is_launched_by(args, named))?)
     }
+}
 
-    /// What `Autotuner.run` does with a configuration. named: that of the call alone; it is changed.
-    fn call<'py>(
-        &self,
-        tuner: &Bound<'py, PyAny>,
-        args: &Bound<'py, PyTuple>,
-        named: &Bound<'py, PyDict>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let py = tuner.py();
-        let (configuration, options) = (self.configuration.bind(py), self.options.bind(py));
-        tuner.setattr(intern!(py, "best_config"), configuration)?;
-        let hook = configuration.getattr(intern!(py, "pre_hook"))?;
-        let is_hooked = !hook.is_none();
-        if is_hooked {
-            let names = tuner.getattr(intern!(py, "arg_names"))?;
-            let given = PyDict::new(py);
-            for (name, value) in names.try_iter()?.zip(args.iter_borrowed()) {
-                given.set_item(name?, value)?;
-            }
-            tuner.setattr(intern!(py, "nargs"), &given)?;
-            let all = given.copy()?;
-            all.update(named.as_mapping())?;
-            all.update(options.as_mapping())?;
-            hook.call1((all,))?;
-        }
-        named.update(options.as_mapping())?;
-        let result = tuner.getattr(intern!(py, "fn"))?.getattr(intern!(py, "run"))?.call(args, Some(named))?;
-        if is_hooked {
-            tuner.setattr(intern!(py, "nargs"), py.None())?;
-        }
-        Ok(result)
+/// What `Autotuner.run` does with a configuration (alike in Triton 3.6 to 3.9). options: those of the configuration; named: what a
+/// call gives by names, which is changed.
+fn call<'py>(
+    tuner: &Bound<'py, PyAny>,
+    configuration: &Bound<'py, PyAny>,
+    options: &Bound<'py, PyDict>,
+    args: &Bound<'py, PyTuple>,
+    named: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = tuner.py();
+    let positional = PyDict::new(py);
+    for (name, value) in tuner.getattr(intern!(py, "arg_names"))?.try_iter()?.zip(args.iter_borrowed()) {
+        positional.set_item(name?, value)?;
     }
+    tuner.setattr(intern!(py, "nargs"), &positional)?;
+    tuner.setattr(intern!(py, "best_config"), configuration)?;
+    let hook = configuration.getattr(intern!(py, "pre_hook"))?;
+    if !hook.is_none() {
+        let all = positional.copy()?;
+        all.update(named.as_mapping())?;
+        all.update(options.as_mapping())?;
+        hook.call1((all,))?;
+    }
+    named.update(options.as_mapping())?;
+    let result = tuner.getattr(intern!(py, "fn"))?.getattr(intern!(py, "run"))?.call(args, Some(named))?;
+    tuner.setattr(intern!(py, "nargs"), py.None())?;
+    Ok(result)
 }

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .rounds import Taken
     from .specialisation import Specialised
     from .stock import Launches
-    from .tuning import Call, Tuning
+    from .tuning import Call, Reading, Tuning
 
 
 KERNELS = 1024
@@ -46,8 +46,8 @@ class _Thread(threading.local):
     """The call of an autotuner that it is in."""
     taken: Taken | None = None
     """What has the call of an autotuner that it is in, if that is settled."""
-    choice: tuple[Any, Any] | None = None
-    """What its last call of an autotuner found there: where, and which configuration."""
+    reading: Reading | None = None
+    """What the settled call of an autotuner that it is in has found."""
     forks_alone = False
     """It holds the lock of a fork that is under way."""
 

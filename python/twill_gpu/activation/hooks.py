@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from .activity import Activity
 
 
+NAMES = frozenset(
+    """__name__ all_kwargs append arg_names autotuning base_fn bench_time best_config cache cache_results check_disk_cache configs
+    configs_timings dict dtype fn get getattr hasattr isinstance items JITFunction keys knobs len listener min nargs pre_hook print
+    prune_configs run str tuple zip""".split()
+)
+"""What `Autotuner.run` of Triton 3.6 to 3.9 names: `tuner_run.rs` does what it does with a configuration."""
+
+
 def of_compiled(activity: Activity, original: property) -> property:
     """In the place of `CompiledKernel.run`, its launcher: kernels that may be for Twill have one of ours."""
     own = original.fget
@@ -36,27 +44,19 @@ def of_tuner(activity: Activity, original: Callable[..., Any]) -> TunerRun:
 
     @functools.wraps(original)
     def run(self: Any, *args: Any, **named: Any) -> Any:
-        tuning = tuning_of(activity, self)
+        tuning = None if activity.has_ended else tuning_of(activity, self)
         if tuning is None or activity.is_suspended():
             return original(self, *args, **named)
+        by_stock = functools.partial(original, self, *args, **named)
         known = tuning.settled.look(args, named)
         if known is None or not (known is True or known.holds(activity)):
-            return tuning.run(functools.partial(original, self, *args, **named), args, named)
-        thread = activity.thread
-        before = thread.taken
-        if known is not True:
-            thread.taken = known
-        try:
-            result = original(self, *args, **named)
-        finally:
-            thread.taken = before
-        if is_known:
-            tuning.choose(args, named, known, result)
-        return result
+            return tuning.run(by_stock, args, named)
+        return tuning.run_settled(known, by_stock, args, named) if is_tritons else by_stock()
 
-    code = getattr(original, "__code__", None)
     # Somebody else's may do more than Triton's with a configuration.
-    is_known = code is not None and code.co_filename.replace("\\", "/").endswith("triton/runtime/autotuner.py")
+    is_tritons = getattr(original, "__module__", "") == "triton.runtime.autotuner" and not (
+        set(original.__code__.co_names) - NAMES
+    )
     return TunerRun(original, run, SETTLED, types.MethodType, activity.switch)
 
 
@@ -71,7 +71,7 @@ def of_tuning(activity: Activity, original: Callable[..., Any]) -> Callable[...,
                 return original(self, *args, **named)
             call = outer
             if call is None or call.tuning is not tuning:
-                # Nobody looks at this call: its autotuner rests.
+                # Another autotuner's, within a hook, or a call that went to the method itself.
                 call = activity.call = Call(tuning, (), {})
                 call.compared = tuning.unlooked
             try:

@@ -62,6 +62,16 @@ def _changes(method: Any) -> Any:
     return change
 
 
+class Reading:
+    """What a call of an autotuner has found in its dictionary, and which parameters it looked at."""
+
+    cache: Choices | None = None
+    configuration: Any = None
+
+    def __init__(self, keys: list[Any]):
+        self.keys = keys
+
+
 class Choices(dict[Any, Any]):
     """In the place of `Autotuner.cache`: the configuration of a call, by the tuner's key. It holds what stock Triton chose."""
 
@@ -80,7 +90,10 @@ class Choices(dict[Any, Any]):
             else:
                 # Somebody has chosen anew, or calls itself within a hook.
                 self.tuning.settled.forget()
-        self._thread.choice = self, chosen
+        reading = self._thread.reading
+        if reading is not None and reading.cache is None:
+            # The autotuner's own comes first; hooks and grids may look here too.
+            reading.cache, reading.configuration = self, chosen
         return chosen
 
     def __setitem__(self, key: Any, chosen: Any) -> None:
@@ -114,10 +127,11 @@ class Tuning:
         parameters = {one.name: one.is_constexpr for one in function.params}
         self._constant = {name: parameters.get(name, True) for name in tuner.arg_names}
         looked_at = set(getattr(tuner, "keys", None) or ())
-        self.settled = SettledCalls([(name, is_constant or name in looked_at) for name, is_constant in self._constant.items()])
+        parameters_told_apart = [(name, is_constant or name in looked_at) for name, is_constant in self._constant.items()]
+        self.settled = SettledCalls(parameters_told_apart, id(tuner))
         self.compared: dict[Any, dict[Any, Compared]] = {}
         self.unlooked: dict[Any, Compared] = {}
-        """What a comparison has found so far in a call that nobody looks at."""
+        """What a comparison has found so far in a call that is not looked at."""
         self._rounds: dict[Any, Round] = {}
         # Configurations of the same constants have the same TTIR. Somebody's own cache may keep more than a dictionary.
         differ = len({repr(sorted(one.kwargs.items())) for one in tuner.configs}) > 1
@@ -164,20 +178,29 @@ class Tuning:
             self.settled.settle(args, named, *settled)
         return result
 
-    def choose(self, args: tuple[Any, ...], named: dict[str, Any], known: bool | Taken, kernel: Any) -> None:
-        """Has calls like this one, of which all was known, make their launches by its configuration without another look.
+    def run_settled(self, known: bool | Taken, original: Callable[[], Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """A call of the autotuner of which all is known; those like it are made without another look.
 
-        kernel: what it launched.
+        known: what `SettledCalls.look` found; original: what it does without Twill.
         """
-        tuner, choice = self._tuner(), self.activity.thread.choice
-        self.activity.thread.choice = None
-        if tuner is None or choice is None or choice[0] is not tuner.cache:
-            return
-        cache, configuration = choice
-        if known is True:
-            self.settled.choose(args, named, cache, configuration)
-        elif isinstance(known, Taken) and configuration is known.configuration:
-            self.settled.choose(args, named, cache, configuration, (kernel, known.found.launcher))
+        thread, generation, tuner = self.activity.thread, self.settled.generation, self._tuner()
+        taken = known if isinstance(known, Taken) else None
+        epoch = taken.found.launcher.epoch if taken else 0
+        before = thread.taken, thread.reading
+        reading = Reading(list(getattr(tuner, "keys", None) or ()))
+        thread.taken, thread.reading = taken, reading
+        try:
+            result = original()
+        finally:
+            thread.taken, thread.reading = before
+        if reading.cache is None or tuner is None or reading.cache is not tuner.cache:
+            return result
+        chosen = generation, reading.cache, reading.keys, reading.configuration
+        if taken is None:
+            self.settled.choose(args, named, *chosen)
+        elif reading.configuration is taken.configuration and taken.holds(self.activity) and is_launched_by(result, taken):
+            self.settled.choose(args, named, *chosen, (result, taken.found.launcher, epoch))
+        return result
 
     @property
     def is_settled(self) -> bool:
@@ -281,7 +304,7 @@ class Call:
 
 def tuning_of(activity: Activity, tuner: Any) -> Tuning | None:
     """The `Tuning` of an autotuner; None where there is nothing for Twill to choose."""
-    found = tuner.__dict__.get(ATTRIBUTE)
+    found: Tuning | None = tuner.__dict__.get(ATTRIBUTE)
     if found is None or not found.belongs_to(activity, tuner):
         try:
             found = Tuning(activity, tuner)
@@ -294,7 +317,15 @@ def tuning_of(activity: Activity, tuner: Any) -> Tuning | None:
         for attribute, value in ((ATTRIBUTE, found), (SETTLED, found.settled)):
             tuner.__dict__[attribute] = value
             activity.on_end(tuner, attribute, value)
-    return found if found.is_for_twill else None
+    if not found.is_for_twill:
+        found.settled.rest(LONG)
+        return None
+    return found
+
+
+def is_launched_by(kernel: Any, taken: Taken) -> bool:
+    """Whether a compiled kernel is that of what has won."""
+    return getattr(kernel, "run", None) is taken.found.launcher
 
 
 def _make_room(kept: dict[Any, Any]) -> None:
