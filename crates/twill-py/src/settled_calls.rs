@@ -45,8 +45,6 @@ pub(crate) struct Launched {
     pub(crate) launcher: Py<SettledLauncher>,
     /// The launcher's.
     pub(crate) epoch: u64,
-    /// Which of the call's memory begins at a multiple of 16 bytes: Triton makes a kernel of its own for each case.
-    aligned: Vec<bool>,
 }
 
 /// Calls of an autotuner of which all is settled.
@@ -126,17 +124,12 @@ impl SettledCalls {
     ) {
         // What cannot be told apart is looked at.
         let Ok(Some(call)) = self.likeness(args, named) else { return };
-        let taken = taken.map(|(kernel, launcher, epoch)| {
-            aligned(args, named).map(|aligned| Launched { kernel, launcher, epoch, aligned })
-        });
-        let is_known = taken
-            .as_ref()
-            .is_none_or(|taken| taken.as_ref().is_ok_and(|taken| taken.launcher.get().epoch() == taken.epoch));
-        let taken = taken.and_then(Result::ok);
+        let is_now = taken.as_ref().is_none_or(|(_, launcher, epoch)| launcher.get().epoch() == *epoch);
+        let taken = taken.map(|(kernel, launcher, epoch)| Launched { kernel, launcher, epoch });
         let choice = Arc::new(Choice { configuration, cache, keys, taken, kept: call.by_identity });
         let mut calls = locked(&self.calls);
         let is_current = self.generation() == generation;
-        let known = calls.get_mut(&*call.key).filter(|known| is_current && is_known && !known.is_looked_at);
+        let known = calls.get_mut(&*call.key).filter(|known| is_current && is_now && !known.is_looked_at);
         let before = match known {
             Some(known) if call.covers_key => {
                 self.has_choices.store(true, Ordering::Relaxed);
@@ -294,11 +287,16 @@ impl Likeness {
             self.key.extend([class, if is_exact { value.extract::<f64>()?.to_bits() as i64 } else { 0 }]);
         } else if is_plain(value) {
             self.key.extend([class, value.hash()? as i64]);
-        } else if let Some((dtype, is_own)) = type_of(value)? {
+        } else if let Some((memory, is_own)) = memory_of(value)? {
+            let (dtype, address) = (intern!(value.py(), "dtype"), intern!(value.py(), "data_ptr"));
+            let Some(kind) = memory.getattr_opt(dtype)? else { return Ok(false) };
             // A tensor that the autotuner looks at is told apart from others, and so is a type that is not that of the memory.
-            self.covers_key &= !is_exact && (is_own || value.getattr_opt(intern!(value.py(), "dtype"))?.is_none());
-            self.key.extend([OTHER, dtype.as_ptr() as i64]);
-            self.by_identity.push(dtype.unbind());
+            self.covers_key &= !is_exact && (is_own || value.getattr_opt(dtype)?.is_none());
+            // Triton makes kernels of their own for memory that begins at a multiple of 16 bytes.
+            let is_aligned = memory.call_method0(address)?.extract::<u64>()? % 16 == 0;
+            // There is one object for each of torch's types.
+            self.key.extend([OTHER, kind.as_ptr() as i64, i64::from(is_aligned)]);
+            self.by_identity.push(kind.unbind());
         } else if !is_exact {
             // Numbers of numpy's have a type of elements, which is part of the autotuner's key.
             self.covers_key &= value.getattr_opt(intern!(value.py(), "dtype"))?.is_none();
@@ -320,13 +318,6 @@ fn is_plain(value: &Bound<'_, PyAny>) -> bool {
     value.is_exact_instance_of::<PyBool>() || value.is_exact_instance_of::<PyString>()
 }
 
-/// The type of a tensor's elements, or of those that a descriptor describes, and whether the value says so itself; there is one
-/// object for each of torch's. Nothing of what is no memory.
-fn type_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyAny>, bool)>> {
-    let Some((memory, is_own)) = memory_of(value)? else { return Ok(None) };
-    Ok(memory.getattr_opt(intern!(value.py(), "dtype"))?.map(|dtype| (dtype, is_own)))
-}
-
 /// What has the address of a value, and whether that is the value itself.
 fn memory_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyAny>, bool)>> {
     let address = intern!(value.py(), "data_ptr");
@@ -340,20 +331,9 @@ fn memory_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyAn
     })
 }
 
-/// Which of a call's memory begins at a multiple of 16 bytes.
-fn aligned(args: &Bound<'_, PyTuple>, named: &Bound<'_, PyDict>) -> PyResult<Vec<bool>> {
-    let mut all = Vec::new();
-    for value in args.iter().chain(named.values()) {
-        if let Some((memory, _)) = memory_of(&value)? {
-            all.push(memory.call_method0(intern!(value.py(), "data_ptr"))?.extract::<u64>()? % 16 == 0);
-        }
-    }
-    Ok(all)
-}
-
 impl Launched {
-    /// Whether a call launches it: its memory is aligned alike, nothing has changed, and no launch hook is set.
-    pub(crate) fn is_launched_by(&self, args: &Bound<'_, PyTuple>, named: &Bound<'_, PyDict>) -> PyResult<bool> {
-        Ok(self.launcher.get().is_as_of(args.py(), self.epoch) && aligned(args, named)? == self.aligned)
+    /// Whether calls still launch it: nothing has changed, and no launch hook is set.
+    pub(crate) fn holds(&self, py: Python<'_>) -> bool {
+        self.launcher.get().is_as_of(py, self.epoch)
     }
 }

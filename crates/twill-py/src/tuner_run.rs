@@ -92,7 +92,7 @@ impl TunedCall {
             return looks();
         }
         let Some((key, choice)) = settled.choice(args, &named) else { return looks() };
-        if !choice.holds(tuner, args, &named)? {
+        if !choice.holds(tuner)? {
             return looks();
         }
         let configuration = choice.configuration.bind(py);
@@ -135,14 +135,14 @@ impl TunedCall {
 }
 
 impl Choice {
-    /// Whether the autotuner would come to it now for a call like those that it is known for.
-    fn holds(&self, tuner: &Bound<'_, PyAny>, args: &Bound<'_, PyTuple>, named: &Bound<'_, PyDict>) -> PyResult<bool> {
+    /// Whether the autotuner would come to it now.
+    fn holds(&self, tuner: &Bound<'_, PyAny>) -> PyResult<bool> {
         let py = tuner.py();
         let is_same = tuner.getattr(intern!(py, "cache"))?.is(&self.cache);
         // One of a single configuration looks at no dictionary.
         let is_tuned = is_same && tuner.getattr(intern!(py, "configs"))?.len()? > 1;
         let has_keys = is_tuned && tuner.getattr(intern!(py, "keys"))?.eq(&self.keys)?;
-        Ok(has_keys && self.taken.as_ref().map_or(Ok(true), |taken| taken.is_launched_by(args, named))?)
+        Ok(has_keys && self.taken.as_ref().is_none_or(|taken| taken.holds(py)))
     }
 }
 
