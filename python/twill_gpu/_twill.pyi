@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 __version__: str
+MOST_BITS: int
+"""Bits from which numbers are alike: such large ones are seeds, say, and nobody's size."""
 
 class Question(TypedDict):
     kind: str

@@ -430,6 +430,9 @@ def test_calls_that_are_alike():
     assert known(*args, grid=(48, 1)) and not known(*args, grid=(64, 1))
     assert not known(full, 64, 4096, 128) and not known(half, 65, 4096, 128) and not known(half, 64, 8192, 128)
     assert not known(*args, num_warps=4) and not known(*args, warmup=True) and not known(half, 64, 1 << 70, 128)
+    calls.settle((half, 64, 16 * 123456789, 128), {}, True)
+    assert calls.look((half, 64, 16 * 2345678, 128), {}) and not calls.look((half, 64, 16 * 345678, 128), {}), "seeds"
+    assert likenesses(1 << 30, 1 << 24, 1 << 23) == [24, 24, 24] and likenesses(1 << 22) == [23]
     calls.settle(args, {}, "twice", 2)
     assert [calls.look(args, {}) for _ in range(4)] == ["twice", "twice", None, None]
     calls.settle(args, {"grid": lambda given: (1,)}, True)
@@ -443,6 +446,10 @@ def test_calls_that_are_alike():
     assert not calls.look((half, Number(), 4096, 128), {}), "what a constant is has to be known"
     calls.settle((half, -1.0, 0.25, 128), {}, True)
     assert calls.look((half, -1.0, 0.5, 128), {}) and not calls.look((half, -2.0, 0.5, 128), {})
+
+
+def likenesses(*numbers):
+    return [tuning._size(number) for number in numbers]
 
 
 class Array:

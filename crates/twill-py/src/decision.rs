@@ -8,6 +8,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// Bits from which numbers are alike.
+pub(crate) const MOST_BITS: u32 = 24;
+
 /// Arguments of a launcher before all others: three numbers of programs, and the stream.
 pub(crate) const GRID_AND_STREAM: usize = 4;
 /// Those between them and the kernel's, where Triton launches: the function, metadata of the kernel and the launch, two hooks.
@@ -139,8 +142,12 @@ pub(crate) fn class(args: &Bound<'_, PyTuple>, numbers: &[usize]) -> PyResult<Op
     let mut class = Vec::with_capacity(3 + numbers.len());
     for at in (0..3).chain(numbers.iter().copied()) {
         let Some(number) = whole(&args.get_item(at)?)? else { return Ok(None) };
-        let bits = || i64::from(i64::BITS - number.unsigned_abs().leading_zeros());
-        class.push(if at < 3 { number } else { bits() });
+        class.push(if at < 3 { number } else { bits(number) });
     }
     Ok(Some(class.into()))
+}
+
+/// The bits of a number, but for its sign. Those of large ones say nothing of work: they are seeds, say, which are others each time.
+pub(crate) fn bits(number: i64) -> i64 {
+    i64::from((i64::BITS - number.unsigned_abs().leading_zeros()).min(MOST_BITS))
 }

@@ -40,6 +40,7 @@ mod _twill {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("MOST_BITS", super::decision::MOST_BITS)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

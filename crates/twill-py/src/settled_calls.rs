@@ -1,6 +1,6 @@
 //! Calls of an autotuner of which all is settled.
 
-use crate::decision::locked;
+use crate::decision::{bits, locked};
 use crate::launches::SettledLauncher;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
@@ -272,9 +272,8 @@ impl Likeness {
         } else if value.is_exact_instance_of::<PyInt>() {
             // One of more than 64 bits is nobody's size.
             let Ok(number) = value.extract::<i64>() else { return Ok(false) };
-            let bits = || i64::from(i64::BITS - number.unsigned_abs().leading_zeros());
             // Triton makes kernels of their own for 1, and for multiples of 16.
-            let size = || bits() << 2 | i64::from(number % 16 == 0) << 1 | i64::from(number == 1);
+            let size = || bits(number) << 2 | i64::from(number % 16 == 0) << 1 | i64::from(number == 1);
             self.key.extend(if is_exact { [EXACT, number] } else { [SIZE, size()] });
         } else if let Ok(tuple) = value.cast_exact::<PyTuple>() {
             self.key.extend([TUPLE, tuple.len() as i64]);

@@ -6,6 +6,7 @@ import json
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from .._twill import MOST_BITS
 from ..contest import STOCK, Contest, Gpu, Side
 from ..scheduled import ScheduledKernel
 from .configurations import Configuration
@@ -60,11 +61,14 @@ class Contested(ABC):
         """Says on stderr what became of it, where that was asked for."""
 
     def class_of(self, bound: dict[str, Any], grid: tuple[int, ...]) -> tuple[int, ...]:
-        """The grid, and the bits of the whole numbers among the arguments: launches that differ in no more are alike in work."""
+        """The grid, and the bits of the whole numbers among the arguments: launches that differ in no more are alike in work.
+
+        Large numbers are alike.
+        """
         if self.numbers is None:
             # There is no kernel of Twill's that says which they are.
             self.numbers = [name for name, value in bound.items() if type(value) is int]
-        return (*grid, *[int(bound[name]).bit_length() for name in self.numbers])
+        return (*grid, *[min(int(bound[name]).bit_length(), MOST_BITS) for name in self.numbers])
 
     def make_room(self) -> None:
         """Forgets contests that are settled, which are read again, and all but the newest of those that are open."""

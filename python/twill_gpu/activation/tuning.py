@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .._twill import SettledCalls
+from .._twill import MOST_BITS, SettledCalls
 from ..contest import Side
 from ..marks import OWN_LAUNCHES
 from . import turn
@@ -337,7 +337,7 @@ def _make_room(kept: dict[Any, Any]) -> None:
 def _size(value: Any) -> Any:
     """Of a whole number its bits, of a grid those of each; nothing of a tensor."""
     if type(value) is int:
-        return value.bit_length()
+        return min(value.bit_length(), MOST_BITS)
     if isinstance(value, tuple):
         return tuple(map(_size, value))
     return value if isinstance(value, (bool, str, type(None))) else None
