@@ -240,6 +240,7 @@ def test_a_configuration_that_is_chosen_anew_stays(timed, tensor):
     tuned = both_keys(timed, tensor)
     small = tuned.kernel.configs[0]
     (key, _) = tuned.kernel.cache
+    # Another one: of an equal one it would be on record who has won.
     pinned = triton.Config(small.kwargs, num_warps=4, pre_hook=small.pre_hook)
     tuned.kernel.cache[key] = pinned
     tuned(32, k=4 * K)
@@ -432,7 +433,7 @@ def test_calls_that_are_alike():
     assert not known(*args, num_warps=4) and not known(*args, warmup=True) and not known(half, 64, 1 << 70, 128)
     calls.settle((half, 64, 16 * 123456789, 128), {}, True)
     assert calls.look((half, 64, 16 * 2345678, 128), {}) and not calls.look((half, 64, 16 * 345678, 128), {}), "seeds"
-    assert likenesses(1 << 30, 1 << 24, 1 << 23) == [24, 24, 24] and likenesses(1 << 22) == [23]
+    assert [tuning._size(1 << bits) for bits in (30, 24, 23, 22)] == [24, 24, 24, 23]
     calls.settle(args, {}, "twice", 2)
     assert [calls.look(args, {}) for _ in range(4)] == ["twice", "twice", None, None]
     calls.settle(args, {"grid": lambda given: (1,)}, True)
@@ -446,10 +447,6 @@ def test_calls_that_are_alike():
     assert not calls.look((half, Number(), 4096, 128), {}), "what a constant is has to be known"
     calls.settle((half, -1.0, 0.25, 128), {}, True)
     assert calls.look((half, -1.0, 0.5, 128), {}) and not calls.look((half, -2.0, 0.5, 128), {})
-
-
-def likenesses(*numbers):
-    return [tuning._size(number) for number in numbers]
 
 
 class Array:

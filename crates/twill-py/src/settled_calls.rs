@@ -34,13 +34,13 @@ pub(crate) struct Choice {
     pub(crate) cache: Py<PyAny>,
     /// The parameters that it looks at.
     pub(crate) keys: Py<PyAny>,
-    pub(crate) taken: Option<Launched>,
+    pub(crate) taken: Option<Taken>,
     /// What tells calls apart by being the same object: no other one may come to its address.
     kept: Vec<Py<PyAny>>,
 }
 
 /// What a call launches whose configuration is not stock Triton's choice.
-pub(crate) struct Launched {
+pub(crate) struct Taken {
     pub(crate) kernel: Py<PyAny>,
     pub(crate) launcher: Py<SettledLauncher>,
     /// The launcher's.
@@ -125,7 +125,7 @@ impl SettledCalls {
         // What cannot be told apart is looked at.
         let Ok(Some(call)) = self.likeness(args, named) else { return };
         let is_now = taken.as_ref().is_none_or(|(_, launcher, epoch)| launcher.get().epoch() == *epoch);
-        let taken = taken.map(|(kernel, launcher, epoch)| Launched { kernel, launcher, epoch });
+        let taken = taken.map(|(kernel, launcher, epoch)| Taken { kernel, launcher, epoch });
         let choice = Arc::new(Choice { configuration, cache, keys, taken, kept: call.by_identity });
         let mut calls = locked(&self.calls);
         let is_current = self.generation() == generation;
@@ -330,7 +330,7 @@ fn memory_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyAn
     })
 }
 
-impl Launched {
+impl Taken {
     /// Whether calls still launch it: nothing has changed, and no launch hook is set.
     pub(crate) fn holds(&self, py: Python<'_>) -> bool {
         self.launcher.get().is_as_of(py, self.epoch)

@@ -27,6 +27,7 @@ pub(crate) struct TunerRun {
 
 #[pymethods]
 impl TunerRun {
+    /// original: the method; looks: a function of its arguments; attribute, bind, switch: as in the struct and the activity.
     #[new]
     fn new(
         original: Py<PyAny>,
