@@ -91,30 +91,99 @@ def gemm_pointers(rows=128, columns=128, **where):
     )
 
 
-def attention_forward(name, head_dim, causal, queries=128, **where):
+def gemm_bias_gelu(name, columns):
+    return Variant(
+        name=name,
+        kernel="gemm_bias_gelu.gemm_bias_gelu",
+        arguments={
+            "x_desc": tile(128, 64),
+            "w_desc": tile(columns, 64),
+            "bias_ptr": "*fp32",
+            "r_desc": tile(128, columns),
+            "y_desc": tile(128, columns),
+            **dict.fromkeys("MNK", "i32"),
+        },
+        constants={"BLOCK_M": 128, "BLOCK_N": columns, "BLOCK_K": 64, "GROUP_M": 8},
+        divisible=("bias_ptr", "M", "N", "K"),
+    )
+
+
+def gemm_rmsnorm(name, columns):
+    return Variant(
+        name=name,
+        kernel="gemm_rmsnorm.gemm_rmsnorm",
+        arguments={
+            "x_desc": tile(128, 64),
+            "w_desc": tile(columns, 64),
+            "y_desc": tile(128, columns),
+            "epsilon": "fp32",
+            "K": "i32",
+        },
+        constants={"BLOCK_M": 128, "BLOCK_N": columns, "BLOCK_K": 64},
+        divisible=("K",),
+    )
+
+
+def gemm_gathered(name, columns):
+    return Variant(
+        name=name,
+        kernel="gemm_gathered.gemm_gathered",
+        arguments={
+            "a_ptr": "*fp16",
+            "list_ptr": "*i32",
+            "b_desc": tile(columns, 64),
+            "c_desc": tile(128, columns),
+            **dict.fromkeys(("M", "K", "stride_a"), "i32"),
+        },
+        constants={"BLOCK_M": 128, "BLOCK_N": columns, "BLOCK_K": 64},
+        divisible=("a_ptr", "list_ptr", "M", "K", "stride_a"),
+    )
+
+
+def attention_mla():
+    rows = (("q", 128), ("k", 128))
+    parts = {f"{tensor}{part}_desc": tile(extent, columns)
+             for tensor, extent in rows for part, columns in (("", 128), ("_rope", 64))}
+    return Variant(
+        name="attention_mla",
+        kernel="attention_mla.attention_mla",
+        arguments={
+            **parts,
+            "v_desc": tile(128, 128),
+            "o_desc": tile(128, 128),
+            "lse_ptr": "*fp32",
+            "softmax_scale": "fp32",
+            "length": "i32",
+        },
+        constants={"HEAD_DIM": 128, "BLOCK_M": 128, "BLOCK_N": 128},
+        divisible=("lse_ptr", "length"),
+    )
+
+
+def attention_forward(name, head_dim, causal, queries=128, keys=128, **where):
     return Variant(
         name=name,
         kernel="attention_forward.attention_forward",
         arguments={
             **{
                 tensor: tile(rows, head_dim)
-                for tensor, rows in (("q_desc", queries), ("k_desc", 128), ("v_desc", 128), ("o_desc", queries))
+                for tensor, rows in (("q_desc", queries), ("k_desc", keys), ("v_desc", keys), ("o_desc", queries))
             },
             "lse_ptr": "*fp32",
             "softmax_scale": "fp32",
             "length": "i32",
         },
-        constants={"HEAD_DIM": head_dim, "BLOCK_M": queries, "BLOCK_N": 128, "CAUSAL": causal},
+        constants={"HEAD_DIM": head_dim, "BLOCK_M": queries, "BLOCK_N": keys, "CAUSAL": causal},
         divisible=("lse_ptr", "length"),
         **where,
     )
 
 
-def attention_backward(name, head_dim, rows=64, **where):
+def attention_backward(name, head_dim, causal=False, rows=64, **where):
     queries, keys = tile(rows, head_dim), tile(128, head_dim)
     return Variant(
         name=name,
-        kernel="attention_backward.attention_backward",
+        kernel="{0}.{0}".format("attention_backward_causal" if causal else "attention_backward"),
         arguments={
             "q_desc": queries,
             "k_desc": keys,
@@ -386,13 +455,22 @@ VARIANTS = [
     attention_forward("attention_forward_d64", 64, False),
     attention_forward("attention_forward_d64_m64", 64, False, queries=64),
     attention_forward("attention_forward_m256", 128, False, queries=256),
+    attention_forward("attention_forward_d256", 256, False, keys=64),
     attention_forward("attention_forward_causal", 128, True),
     attention_forward("attention_forward_causal_d64", 64, True),
     attention_forward("attention_forward_causal_d64_m64", 64, True, queries=64),
     attention_backward("attention_backward", 128),
     attention_backward("attention_backward_d64", 64),
     attention_backward("attention_backward_m128", 128, rows=128),
+    attention_backward("attention_backward_causal", 128, causal=True),
+    attention_mla(),
     swiglu(),
+    gemm_bias_gelu("gemm_bias_gelu", 128),
+    gemm_bias_gelu("gemm_bias_gelu_n256", 256),
+    gemm_rmsnorm("gemm_rmsnorm", 128),
+    gemm_rmsnorm("gemm_rmsnorm_n256", 256),
+    gemm_gathered("gemm_gathered", 128),
+    gemm_gathered("gemm_gathered_n256", 256),
     tutorial_attention("tutorial_attention", 128, False),
     tutorial_attention("tutorial_attention_causal", 128, True),
     tutorial_attention("tutorial_attention_causal_d64", 64, True),

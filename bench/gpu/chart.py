@@ -26,7 +26,9 @@ def title(row: str) -> str:
     """A row of the benchmark in words: `forward-causal-d128-16k`."""
     words = row.split("-")
     if words[0] == "gemm":
-        return f"GEMM{' of pointers' if 'pointers' in words else ''} {int(words[-1]):,}"
+        what = {"pointers": " of pointers", "gelu": ", bias, GELU", "rmsnorm": " of RMS norm", "gathered": " of gathered rows"}
+        size = f"{int(words[-1]):,}" if words[-1].isdigit() else words[-1].replace("x", " × ")
+        return f"GEMM{what.get(words[1], '')} {size}"
     if words[0] not in ("forward", "backward"):
         return row
     causal = " causal" if "causal" in words else ""

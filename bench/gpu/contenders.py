@@ -11,9 +11,9 @@ import torch
 
 from bench.common import ROOT
 from bench.gpu import kernel_folders
-from bench.gpu.kernel_folders import ATTENTION, DEFAULTS, Generated
+from bench.gpu.kernel_folders import DEFAULTS, Generated
 from bench.gpu.problems import Problem
-from bench.gpu.rows import CUBLAS, CUDNN, FLASH, HAND, HAND_CUDA, NAIVE, STOCK, Row
+from bench.gpu.rows import ATTENTION, CUBLAS, CUDNN, FLASH, HAND, HAND_CUDA, NAIVE, STOCK, Row
 
 WARPS, STAGES = (8, 4), (3, 2, 4)
 
@@ -46,7 +46,7 @@ def contenders(
         found.append(
             Contender(kernel.name, NAIVE if kernel.naive else "generated", lambda p, k=kernel: generated(k, p))
         )
-        if row.example == "attention_backward":
+        if row.example.startswith("attention_backward"):
             found.append(
                 Contender(f"{kernel.name}, kernel alone", "part", lambda p, k=kernel: generated(k, p, whole=False))
             )
@@ -182,12 +182,49 @@ def swiglu_libraries() -> list[Contender]:
     return [Contender(f"{CUBLAS} and torch", CUBLAS, cublas)]
 
 
+def around_product(compute: Callable[[Problem], Callable], inputs: Callable[[Problem], tuple]) -> list[Contender]:
+    """cuBLAS's product with what is before and after it compiled by torch."""
+
+    def cublas(p: Problem) -> Launch:
+        run, given = torch.compile(compute(p)), inputs(p)
+        return returning(lambda: {"y": run(*given)})
+
+    return [Contender(f"{CUBLAS} and torch.compile", CUBLAS, cublas)]
+
+
+def fused_libraries() -> list[Contender]:
+    def layer(x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor, r: torch.Tensor) -> torch.Tensor:
+        return (torch.nn.functional.gelu((x @ w.t()).float() + bias) + r).half()
+
+    return around_product(lambda _: layer, lambda p: (p.x, p.w, p.bias, p.r))
+
+
+def normed_libraries() -> list[Contender]:
+    def normed(p: Problem) -> Callable:
+        return lambda x, w: torch.nn.functional.rms_norm(x, x.shape[1:], eps=p.epsilon) @ w.t()
+
+    return around_product(normed, lambda p: (p.x, p.w))
+
+
+def gathered_libraries() -> list[Contender]:
+    def cublas(p: Problem) -> Launch:
+        out, right = p.allocate(), p.right()
+        return surrounded(p, lambda: torch.mm(p.every[p.list], right, out=out["c"]), out, True)
+
+    return [Contender(f"{CUBLAS} of copied rows", CUBLAS, cublas)]
+
+
 LIBRARIES = {
     "attention_forward": forward_libraries,
+    "attention_mla": forward_libraries,
     "attention_backward": backward_libraries,
+    "attention_backward_causal": backward_libraries,
     "gemm_tma": product_libraries,
     "gemm_pointers": product_libraries,
     "swiglu": swiglu_libraries,
+    "gemm_bias_gelu": fused_libraries,
+    "gemm_rmsnorm": normed_libraries,
+    "gemm_gathered": gathered_libraries,
 }
 
 

@@ -7,28 +7,38 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bench.gpu.rows import Row
+from bench.gpu.rows import ATTENTION, MASKED, Row, causal
 
 # Suffixes of folders whose kernels come of the same generator with a poorer schedule: a peer, never "ours".
 NAIVE_SUFFIXES = ("swp-only", "no-swp")
-ATTENTION = ("attention_forward", "attention_backward")
-EXAMPLES = (*ATTENTION, "gemm_tma", "gemm_pointers", "swiglu")
-
 # Where a constant shows in the tiles that a descriptor loads. Rows that warp groups share out do not show.
 TILES = {
     "attention_forward": {"BLOCK_N": ("k_desc", 0), "HEAD_DIM": ("q_desc", 1)},
+    "attention_mla": {"BLOCK_N": ("k_desc", 0), "HEAD_DIM": ("v_desc", 1)},
     "attention_backward": {"HEAD_DIM": ("q_desc", 1)},
+    "attention_backward_causal": {"HEAD_DIM": ("q_desc", 1)},
     "gemm_tma": {"BLOCK_N": ("b_desc", 0), "BLOCK_K": ("a_desc", 1)},
     "gemm_pointers": {"BLOCK_N": ("b_ptr", 1), "BLOCK_K": ("b_ptr", 0)},
     "swiglu": {"BLOCK_N": ("gate_desc", 0), "BLOCK_K": ("x_desc", 1)},
+    "gemm_bias_gelu": {"BLOCK_N": ("w_desc", 0), "BLOCK_K": ("x_desc", 1)},
+    "gemm_rmsnorm": {"BLOCK_N": ("w_desc", 0), "BLOCK_K": ("x_desc", 1)},
+    "gemm_gathered": {"BLOCK_N": ("b_desc", 0), "BLOCK_K": ("b_desc", 1)},
 }
+PRODUCT = dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64)
 DEFAULTS = {
     "attention_forward": dict(BLOCK_M=128, BLOCK_N=128, HEAD_DIM=128),
+    "attention_mla": dict(BLOCK_M=128, BLOCK_N=128, HEAD_DIM=128),
     "attention_backward": dict(BLOCK_M=64, BLOCK_N=128, HEAD_DIM=128),
-    "gemm_tma": dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64),
-    "gemm_pointers": dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64),
-    "swiglu": dict(BLOCK_M=128, BLOCK_N=128, BLOCK_K=64),
+    "attention_backward_causal": dict(BLOCK_M=64, BLOCK_N=128, HEAD_DIM=128),
+    "gemm_tma": PRODUCT,
+    "gemm_pointers": PRODUCT,
+    "swiglu": PRODUCT,
+    "gemm_bias_gelu": PRODUCT | dict(GROUP_M=8),
+    "gemm_rmsnorm": PRODUCT,
+    "gemm_gathered": PRODUCT,
 }
+EXAMPLES = sorted(DEFAULTS, key=len, reverse=True)
+"""Names of kernels begin with one of these; a longer one comes before its beginning."""
 IN_NAMES = {
     "BLOCK_M": r"_m(\d+)(?=[_.]|$)",
     "BLOCK_N": r"_n(\d+)(?=[_.]|$)",
@@ -64,8 +74,8 @@ class Generated:
         if self.example != row.example:
             return False
         if self.example not in ATTENTION:
-            return self.example == "gemm_pointers" or all(s[d] % c[f"BLOCK_{d}"] == 0 for d in "MNK")
-        same = c["HEAD_DIM"] == s["head_dim"] and c.get("CAUSAL", False) == s["causal"]
+            return self.example in MASKED or all(s[d] % c[f"BLOCK_{d}"] == 0 for d in "MNK")
+        same = c["HEAD_DIM"] == s["head_dim"] and causal(self.example, c) == s["causal"]
         return same and s["length"] % c["BLOCK_M"] == 0 and s["length"] % c["BLOCK_N"] == 0
 
 

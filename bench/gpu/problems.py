@@ -85,19 +85,20 @@ class Attention(Problem):
     def __init__(self, shape: dict, device: str):
         super().__init__(shape, device)
         b, h, s, d = (shape[key] for key in ("batch", "heads", "length", "head_dim"))
-        self.size, self.causal, self.scale = (b, h, s, d), shape["causal"], d**-0.5
+        wide = d + shape.get("rope_dim", 0)
+        self.size, self.causal, self.scale = (b, h, s, d), shape["causal"], wide**-0.5
         # A wider spread makes a few keys dominate and the running maximum move.
-        self.q = self.random(b, h, s, d, scale=shape.get("spread", 1))
-        self.k, self.v = self.random(b, h, s, d), self.random(b, h, s, d)
+        self.q = self.random(b, h, s, wide, scale=shape.get("spread", 1))
+        self.k, self.v = self.random(b, h, s, wide), self.random(b, h, s, d)
 
     def rows(self, tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.view(-1, self.size[3])
+        return tensor.view(-1, tensor.shape[-1])
 
     def heads(self, *tensors: torch.Tensor):
         """Each head's matrices in float64."""
         b, h = self.size[:2]
         for head in range(b * h):
-            yield head, *(tensor.view(b * h, *self.size[2:])[head].double() for tensor in tensors)
+            yield head, *(tensor.view(b * h, *tensor.shape[2:])[head].double() for tensor in tensors)
 
     def scores(self, q: torch.Tensor, k: torch.Tensor):
         """Blocks of queries with their scaled scores, masked where causal."""
@@ -144,6 +145,19 @@ class AttentionForward(Attention):
     def grid(self, c: dict) -> tuple:
         b, h, length, _ = self.size
         return (length // c["BLOCK_M"], b * h, 1)
+
+
+class LatentAttention(AttentionForward):
+    """Rows of Q and K that are longer by what rotary embeddings turned, and come in two tiles."""
+
+    def arguments(self, out: dict) -> list:
+        q, k, *others = super().arguments(out)
+        return [q, q, k, k, *others]
+
+    def blocks(self, c: dict) -> list:
+        q, k, *others = super().blocks(c)
+        rope = self.shape["rope_dim"]
+        return [q, [q[0], rope], k, [k[0], rope], *others]
 
 
 class AttentionBackward(Attention):
@@ -252,6 +266,73 @@ class PointerProduct(Product):
         return [None] * 9
 
 
+class GatheredProduct(Product):
+    """C = A[list] · Bᵀ, the list's rows of A in any order."""
+
+    def make(self) -> None:
+        super().make()
+        self.list = torch.randperm(2 * self.m, device=self.device)[: self.m].to(torch.int32)
+        self.every = self.random(2 * self.m, self.k)
+        self.a = self.every[self.list.long()]
+
+    def arguments(self, out: dict) -> list:
+        return [self.every, self.list, self.b, out["c"], self.m, self.k, self.every.stride(0)]
+
+    @staticmethod
+    def blocks(c: dict) -> list:
+        return [None, None, [c["BLOCK_N"], c["BLOCK_K"]], [c["BLOCK_M"], c["BLOCK_N"]], None, None, None]
+
+
+class NormedProduct(Product):
+    """Y = (X / √(mean(X²) + ε)) · Wᵀ."""
+
+    epsilon = 1e-6
+
+    def make(self) -> None:
+        # Rows of several sizes: without the norm they would show.
+        self.x = (self.random(self.m, self.k) * torch.rand(self.m, 1, device=self.device)).half()
+        self.w = self.random(self.n, self.k)
+        self.outputs = {"y": ((self.m, self.n), torch.float16)}
+
+    def reference(self) -> dict:
+        x = self.x.double()
+        return {"y": x / (x.square().mean(1, keepdim=True) + self.epsilon).sqrt() @ self.w.double().T}
+
+    def arguments(self, out: dict) -> list:
+        return [self.x, self.w, out["y"], self.epsilon, self.k]
+
+    @staticmethod
+    def blocks(c: dict) -> list:
+        tiles = [[c["BLOCK_M"], c["BLOCK_K"]], [c["BLOCK_N"], c["BLOCK_K"]], [c["BLOCK_M"], c["BLOCK_N"]]]
+        return [*tiles, None, None]
+
+
+class BiasGelu(Product):
+    """Y = GELU(X · Wᵀ + b) + R."""
+
+    def make(self) -> None:
+        self.x, self.w = self.random(self.m, self.k), self.random(self.n, self.k, scale=self.k**-0.5)
+        self.bias = torch.randn(self.n, device=self.device)
+        self.r = self.random(self.m, self.n)
+        self.outputs = {"y": ((self.m, self.n), torch.float16)}
+
+    def reference(self) -> dict:
+        sums = self.x.double() @ self.w.double().T + self.bias.double()
+        return {"y": torch.nn.functional.gelu(sums) + self.r.double()}
+
+    def arguments(self, out: dict) -> list:
+        return [self.x, self.w, self.bias, self.r, out["y"], self.m, self.n, self.k]
+
+    @staticmethod
+    def blocks(c: dict) -> list:
+        result = [c["BLOCK_M"], c["BLOCK_N"]]
+        tiles = [[c["BLOCK_M"], c["BLOCK_K"]], [c["BLOCK_N"], c["BLOCK_K"]], None, result, result]
+        return [*tiles, None, None, None]
+
+    def grid(self, c: dict) -> tuple:
+        return (math.prod(super().grid(c)), 1, 1)
+
+
 class SwiGlu(Product):
     """Y = silu(X · Gᵀ) ∘ (X · Uᵀ)."""
 
@@ -277,8 +358,13 @@ class SwiGlu(Product):
 
 PROBLEMS = {
     "attention_forward": AttentionForward,
+    "attention_mla": LatentAttention,
     "attention_backward": AttentionBackward,
+    "attention_backward_causal": AttentionBackward,
     "gemm_tma": Product,
     "gemm_pointers": PointerProduct,
     "swiglu": SwiGlu,
+    "gemm_bias_gelu": BiasGelu,
+    "gemm_rmsnorm": NormedProduct,
+    "gemm_gathered": GatheredProduct,
 }

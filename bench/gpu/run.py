@@ -11,7 +11,7 @@ from bench.common import RESULTS
 from bench.gpu import ncu, report
 from bench.gpu.jobs import Job, Sensors, side_by_side
 from bench.gpu.kernel_folders import Generated
-from bench.gpu.rows import HAND, ROWS, Row
+from bench.gpu.rows import ROWS, Row
 
 AT_ONCE = 12
 """Checks and compiles at a time."""
@@ -106,7 +106,7 @@ class Run:
             kinds.setdefault((row.example, row.shape.get("head_dim"), row.shape.get("causal")), row)
         tasks = [self.task("stock", rows=[row.name], kernels=self.folders(self.kernels)) for row in kinds.values()]
         if self.options.hand_written:
-            by_hand = [row for row in kinds.values() if any(target.peer == HAND for target in row.targets)]
+            by_hand = [row for row in kinds.values() if row.example in ("attention_forward", "gemm_tma")]
             tasks += [self.task("hand_written", rows=[row.name]) for row in by_hand]
         return tasks
 
