@@ -173,7 +173,9 @@ pub(crate) fn of_other_variables(group: &Group, reach: Reach, chosen: &[Option<L
                 {
                     layouts[from.index()] = layouts[to.index()].clone();
                 }
-                if let Op::Let { to, value } = op {
+                if let Op::Let { value: Expression { kind: ExpressionKind::PartialSums(tile), .. }, .. } = op {
+                    of_summed(tile, &mut layouts);
+                } else if let Op::Let { to, value } = op {
                     let wanted = layouts[to.index()].clone();
                     from_use(value, wanted.as_ref(), &mut layouts);
                     if let ExpressionKind::Variable(from) = value.kind
@@ -224,6 +226,18 @@ fn from_use(value: &Expression, wanted: Option<&Layout>, layouts: &mut [Option<L
             }
             _ => from_use(operand, Some(&layout), layouts),
         }
+    }
+}
+
+/// Gives variables of which threads sum up their own columns the layout of the sums, so that nothing has to change its layout.
+fn of_summed(tile: &Expression, layouts: &mut [Option<Layout>]) {
+    let columns = tile.shape.get(1).copied().unwrap_or(8);
+    let wanted = infer(tile, layouts).unwrap_or(Layout::accumulator(columns));
+    match tile.kind {
+        ExpressionKind::Variable(VariableId(k)) => {
+            layouts[k as usize].get_or_insert(wanted);
+        }
+        _ => from_use(tile, Some(&wanted), layouts),
     }
 }
 
