@@ -411,6 +411,10 @@ pub(crate) fn infer(value: &Expression, layouts: &[Option<Layout>]) -> Option<La
             whole.chain(views).find_map(|o| infer(o, layouts))
         }
         ExpressionKind::Broadcast(x) => infer(x, layouts),
+        ExpressionKind::Columns(_, x) => match infer(x, layouts)? {
+            Layout::Accumulator { bits, .. } => Some(Layout::Accumulator { columns: *value.shape.get(1)?, bits }),
+            _ => None,
+        },
         ExpressionKind::ExpandDims(axis, x) => match infer(x, layouts)? {
             Layout::Slice(at, parent) if at == *axis => Some(*parent),
             _ => None,

@@ -69,6 +69,9 @@ pub struct GroupShares {
     pub ctas_per_sm: Option<u32>,
     /// Elements of 32 bits are multiplied by `mma.sync`, for which threads hold a part of the operands at a time.
     pub mma_sync_of_32_bits: bool,
+    /// Columns of the epilogue's sub-tiles: what is computed of an MMA's result after the loops, and stored, goes by so many columns at
+    /// a time. It takes fewer registers, and less shared memory.
+    pub epilogue_subtile: Option<u64>,
     /// What threads store to shared memory is fenced where only threads read it, too, and before MMAs: for `twill lint`, which compares
     /// no addresses.
     pub fenced_stores: bool,

@@ -60,9 +60,10 @@ impl Costs<'_> {
                     matches!(operation, Elementwise::AddF | Elementwise::SubF) && operands.iter().any(is_product);
                 if fused { inner } else { inner.then(self.apply(operation, expression)) }
             }
-            ExpressionKind::Broadcast(x) | ExpressionKind::ExpandDims(_, x) | ExpressionKind::Transpose(_, x) => {
-                self.of(x)
-            }
+            ExpressionKind::Broadcast(x)
+            | ExpressionKind::ExpandDims(_, x)
+            | ExpressionKind::Transpose(_, x)
+            | ExpressionKind::Columns(_, x) => self.of(x),
             ExpressionKind::Reduce { operand, axis, .. } => {
                 let across =
                     Work { chain: if *axis == 0 { 4.0 } else { 1.0 } * self.timing.exchange, ..Work::default() };

@@ -91,7 +91,9 @@ impl Wishes<'_> {
                 let sliced = wanted.map(|l| Layout::Slice(*axis, Box::new(l.clone())));
                 self.ask(x, sliced.as_ref());
             }
-            ExpressionKind::Transpose(_, x) | ExpressionKind::PartialSums(x) => self.ask(x, None),
+            ExpressionKind::Transpose(_, x) | ExpressionKind::Columns(_, x) | ExpressionKind::PartialSums(x) => {
+                self.ask(x, None);
+            }
             ExpressionKind::Reduce { operand, .. } => self.ask(operand, None),
             ExpressionKind::Load { pointers, mask, other } => {
                 self.ask(pointers, wanted);

@@ -245,6 +245,12 @@ impl Names<'_> {
                 let operands: Vec<String> = operands.iter().map(|o| self.part(o, want, covered)).collect();
                 apply(operation, &operands, &value.element)
             }
+            ExpressionKind::Columns(start, x) => {
+                let inner = infer(x, &self.layouts).unwrap_or_else(|| self.default_layout(x));
+                let extent = value.shape.get(1).copied().unwrap_or(1);
+                let columns = format!("columns_of({}, {start}, {extent})", self.part(x, &inner, false));
+                format!("gl.convert_layout({columns}, {})", self.layout(want))
+            }
             ExpressionKind::Reduce { axis, combine, operand } => {
                 let inner = infer(operand, &self.layouts).unwrap_or_else(|| self.default_layout(operand));
                 let reduced = format!("{}({}, {axis})", reduction(combine), self.part(operand, &inner, false));

@@ -77,6 +77,20 @@ def advance(slot, phase, SLOTS: gl.constexpr):
 
 
 @gluon.jit
+def columns_of(tile, FIRST: gl.constexpr, COLUMNS: gl.constexpr):
+    """Columns of an MMA's result, half by half: each thread keeps those that it has."""
+    half: gl.constexpr = tile.shape[1] // 2
+    if tile.shape[1] == COLUMNS:
+        return tile
+    else:
+        left, right = gl.split(gl.permute(gl.reshape(tile, [tile.shape[0], 2, half]), [0, 2, 1]))
+        if FIRST < half:
+            return columns_of(left, FIRST, COLUMNS)
+        else:
+            return columns_of(right, FIRST - half, COLUMNS)
+
+
+@gluon.jit
 def row_partials(tile):
     """Row sums, by each of the four threads that a row lies in over its own columns."""
     rows: gl.constexpr = tile.shape[0]

@@ -148,6 +148,24 @@ impl Reader<'_, '_> {
         let fits = |p: &&crate::builder::source::Producer| {
             p.region == *region && (p.program.is_none() || p.program == program)
         };
+        // After the loops, columns of what a group holds are no other tile.
+        let columns_of = |p: &crate::builder::source::Producer| {
+            let is_after = matches!(iteration, Iteration::End(_)) && (p.program.is_none() || p.program == program);
+            slice_of(&p.region, region).flatten().filter(|(dimension, ..)| is_after && *dimension == 1)
+        };
+        if let None = producers.iter().find(fits)
+            && let Some((producer, start)) = producers.iter().find_map(|p| Some((p, columns_of(p)?.1)))
+        {
+            let (whole, shape) = (producer.region.clone(), region.extents.clone());
+            let tile = self.made(index, value, &whole, program, iteration)?;
+            let element = tile.element.clone();
+            return Ok(match tile.kind {
+                ExpressionKind::Variable(_) => {
+                    Expression { kind: ExpressionKind::Columns(start, Box::new(tile)), shape, element }
+                }
+                _ => return Err(self.elsewhere(value)),
+            });
+        }
         let Some(producer) = producers.iter().find(fits) else {
             let id = self.lowering.module.defining_operation(value).unwrap_or(facts.parts.operation);
             return Err(self.lowering.unsupported(id, "a read of rows that different warp groups hold", ONE_SUB_TILE));

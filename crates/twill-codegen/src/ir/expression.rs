@@ -75,6 +75,8 @@ pub enum ExpressionKind {
         /// What is reduced.
         operand: Box<Expression>,
     },
+    /// Columns of a tile from this one on, as many as the shape has.
+    Columns(u64, Box<Expression>),
     /// Row sums of a tile, each thread's share of a row by itself (see `sums`).
     PartialSums(Box<Expression>),
     /// A load through pointers.
@@ -235,9 +237,10 @@ impl Expression {
         visit(self);
         match &self.kind {
             ExpressionKind::Apply { operands, .. } => operands.iter().for_each(|o| o.walk(visit)),
-            ExpressionKind::Broadcast(x) | ExpressionKind::ExpandDims(_, x) | ExpressionKind::Transpose(_, x) => {
-                x.walk(visit);
-            }
+            ExpressionKind::Broadcast(x)
+            | ExpressionKind::ExpandDims(_, x)
+            | ExpressionKind::Transpose(_, x)
+            | ExpressionKind::Columns(_, x) => x.walk(visit),
             ExpressionKind::Reduce { operand, .. } | ExpressionKind::PartialSums(operand) => operand.walk(visit),
             ExpressionKind::Load { pointers, mask, other } => {
                 pointers.walk(visit);

@@ -133,6 +133,7 @@ fn replace(value: &mut Expression, slot: &Slot, to: VariableId) {
         ExpressionKind::Broadcast(one)
         | ExpressionKind::ExpandDims(_, one)
         | ExpressionKind::Transpose(_, one)
+        | ExpressionKind::Columns(_, one)
         | ExpressionKind::PartialSums(one) => replace(one, slot, to),
         ExpressionKind::Reduce { operand, .. } => replace(operand, slot, to),
         _ => {}

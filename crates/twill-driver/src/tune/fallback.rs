@@ -83,6 +83,20 @@ impl Attempts<'_> {
         self.options.shared_bytes.is_none_or(|before| before > room).then_some(room)
     }
 
+    /// Whether groups that compute spill, and hold results that are wider than a sub-tile.
+    fn may_subtile_epilogue(&self) -> bool {
+        let is_left = self.options.shares.epilogue_subtile.or(self.tried.epilogue_subtile).is_none();
+        let is_open = self.options.language == Language::Gluon && !rules::in_tensor_memory(self.source);
+        let is_wide = || {
+            let variables = self.best.lowered.program.groups.iter().flat_map(|group| &group.variables);
+            variables.into_iter().any(|variable| match variable.form {
+                twill_codegen::ir::Form::Accumulator { columns, .. } => columns > THRESHOLDS.epilogue_subtile,
+                _ => false,
+            })
+        };
+        is_left && is_open && self.best.spilled_by_computing() > 0 && is_wide()
+    }
+
     /// Whether a read of the async proxy comes after a store that has no fence, which may be of another place.
     fn may_fence_stores(&self) -> bool {
         let is_left = !self.options.shares.fenced_stores && !self.tried.fenced_stores;
@@ -195,6 +209,7 @@ impl Attempts<'_> {
         self.tried.compute_warps = self.tried.compute_warps.or(tried.compute_warps);
         self.tried.mma_sync_of_32_bits |= tried.mma_sync_of_32_bits;
         self.tried.fenced_stores |= tried.fenced_stores;
+        self.tried.epilogue_subtile = self.tried.epilogue_subtile.or(tried.epilogue_subtile);
         if Oversized::of(&self.best).is_some() {
             self.options.shared_bytes = room;
         }

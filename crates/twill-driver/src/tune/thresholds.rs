@@ -58,6 +58,8 @@ pub(crate) struct Thresholds {
     /// What a deeper ring must gain, as part of the cycles of an iteration. Source: `bench/results/order.md`, GEMM on an
     /// H200.
     pub(crate) ring_gain: f64,
+    /// Columns of the epilogue's sub-tiles, where it has some. A choice: a row of 64 elements of 16 bits is what TMA swizzles.
+    pub(crate) epilogue_subtile: u64,
     /// CTAs that may share a multiprocessor. A choice: more were not tried.
     pub(crate) residents: u32,
     /// Part of the registers that the machine code of a CTA with a multiprocessor of its own uses that may suffice for groups that
@@ -85,6 +87,7 @@ pub(crate) const THRESHOLDS: Thresholds = Thresholds {
     most_fewer: 40,
     assembled: 6,
     residents: 4,
+    epilogue_subtile: 64,
     needed: (0.85, 0.45),
     shared: 2,
     least_time: Duration::from_secs(5),

@@ -101,6 +101,10 @@ impl Machine<'_, '_> {
             ExpressionKind::Transpose(order, x) => {
                 self.evaluate(g, x)?.transpose(order).ok_or_else(|| unfit("a transposition"))?
             }
+            ExpressionKind::Columns(start, x) => {
+                let extent = value.shape.get(1).copied().unwrap_or(0) as usize;
+                self.evaluate(g, x)?.slice(1, *start as usize, extent).ok_or_else(|| unfit("columns"))?
+            }
             ExpressionKind::Reduce { axis, combine, operand } => {
                 let how = Combine::of(combine.name()).ok_or_else(|| Fault::Unknown { what: format!("`{combine}`") })?;
                 reduce(&*self.evaluate(g, operand)?, *axis, how, element, arithmetic)?

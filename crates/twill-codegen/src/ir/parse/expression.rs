@@ -126,6 +126,7 @@ impl Reader<'_> {
             "unknown_zero" => K::UnknownZero,
             "broadcast" => K::Broadcast(self.operand_in_parentheses()?),
             "partial_sums" => K::PartialSums(self.operand_in_parentheses()?),
+            "columns" => K::Columns(self.number()?, self.operand_in_parentheses()?),
             "expand_dims" => K::ExpandDims(self.number()?, self.operand_in_parentheses()?),
             "transpose" => K::Transpose(self.list(Self::number)?, self.operand_in_parentheses()?),
             "reduce" => {

@@ -34,6 +34,7 @@ impl Text<'_> {
             K::Reduce { axis, combine, operand } => {
                 format!("reduce {axis} {} ({})", combine.name(), self.expression(operand))
             }
+            K::Columns(start, x) => format!("columns {start} ({})", self.expression(x)),
             K::PartialSums(x) => format!("partial_sums({})", self.expression(x)),
             K::Load { pointers, mask, other } => {
                 let other =

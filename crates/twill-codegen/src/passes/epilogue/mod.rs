@@ -3,6 +3,7 @@
 
 mod exports;
 pub(crate) mod stores;
+mod subtiles;
 pub(crate) mod tensor_memory;
 
 use crate::builder::enclosing::Scope;
@@ -145,7 +146,15 @@ fn stores_of(lowering: &mut KernelBuilder<'_>, builder: &mut GroupBuilder, block
                     note.line = line;
                 }
             }
-            stores.append(&mut builder.out);
+            match lowering.options.shares.epilogue_subtile {
+                // One sub-tile is done with before the next one is computed.
+                Some(_) if builder.scope == Scope::Body => {
+                    for node in stores.drain(..).chain(std::mem::take(&mut builder.out)) {
+                        builder.place(builder.last(), node);
+                    }
+                }
+                _ => stores.append(&mut builder.out),
+            }
         }
     }
     Ok(stores)

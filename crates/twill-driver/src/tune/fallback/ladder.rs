@@ -3,6 +3,7 @@
 use super::Attempts;
 use crate::relax::MORE_WARPS;
 use crate::tune::rules;
+use crate::tune::thresholds::THRESHOLDS;
 use twill_graph::{WarpAssignment, grouped};
 
 /// A change that may help.
@@ -29,7 +30,7 @@ pub(super) enum Again {
 }
 
 /// The changes, of which the first whose condition holds is made.
-pub(super) const LADDER: [Rung; 16] = [
+pub(super) const LADDER: [Rung; 17] = [
     Rung {
         condition: |attempts| attempts.room().is_some(),
         change: |attempts| attempts.options.shared_bytes = attempts.room(),
@@ -37,6 +38,12 @@ pub(super) const LADDER: [Rung; 16] = [
             let room = attempts.options.shared_bytes.unwrap_or_default();
             format!("{} bytes of shared memory for buffers", grouped(room))
         },
+        again: Again::Code,
+    },
+    Rung {
+        condition: |attempts| attempts.may_subtile_epilogue(),
+        change: |attempts| attempts.options.shares.epilogue_subtile = Some(THRESHOLDS.epilogue_subtile),
+        note: |_| format!("{} columns of the results at a time after the loops", THRESHOLDS.epilogue_subtile),
         again: Again::Code,
     },
     Rung {
