@@ -166,6 +166,14 @@ pub enum Error {
         /// The input.
         input: String,
     },
+    /// Sub-tiles of the epilogue where the back end has none, or in columns that threads cannot tell apart.
+    #[error(
+        "{input}: --epilogue-subtile is 0 or a power of two from 16 on, for kernels of warp groups in Gluon, on Hopper; leave it out"
+    )]
+    NoEpilogueSubtile {
+        /// The input.
+        input: String,
+    },
     /// Steps of another size where results of MMAs are in tensor memory.
     #[error("{input}: --retile-loop is not for {machine} yet, whose MMAs write to tensor memory; leave it out")]
     RetiledInTensorMemory {

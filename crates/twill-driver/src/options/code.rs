@@ -103,6 +103,13 @@ pub struct CompileOptions {
     #[serde(deserialize_with = "numbers::deserialize_optional_switch")]
     #[cfg_attr(feature = "clap", arg(help_heading = EXPERIMENTAL, long, value_name = "on|off", value_parser = numbers::switch))]
     pub operands_in_registers: Option<bool>,
+    /// Columns of the epilogue's sub-tiles: 0, or a power of two.
+    ///
+    /// What is computed of a result after the loops, and stored, goes by so many columns at a time. The default is 64 if registers
+    /// or shared memory do not suffice for the whole result, and 0 otherwise. It needs Gluon, and Hopper.
+    #[serde(deserialize_with = "numbers::deserialize_optional::<0, 256, _, _>")]
+    #[cfg_attr(feature = "clap", arg(help_heading = EXPERIMENTAL, long, value_name = "COLUMNS", value_parser = numbers::whole::<0, 256, u32>))]
+    pub epilogue_subtile: Option<u32>,
     /// CTAs of a cluster, which share loads by TMA multicast.
     ///
     /// Two CTAs with neighbouring tiles along the first axis of the grid load what both read once: each CTA loads one half for
@@ -178,6 +185,7 @@ impl Default for CompileOptions {
             trace: None,
             mma_batches: true,
             operands_in_registers: None,
+            epilogue_subtile: None,
             cluster: 1,
             wave_sync: false,
             trace_detail: TraceDetail::Operations,

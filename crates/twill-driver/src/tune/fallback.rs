@@ -94,6 +94,7 @@ impl Attempts<'_> {
                 _ => false,
             })
         };
+        let is_left = is_left && self.options.epilogue_subtile.is_none();
         is_left && is_open && self.best.spilled_by_computing() > 0 && is_wide()
     }
 

@@ -82,6 +82,11 @@ pub fn compile(
     if options.num_warps.is_some_and(|warps| !has_warps || !warps.is_power_of_two()) {
         return Err(Error::NoNumWarps { input: request.input.name.clone() });
     }
+    let is_subtile = |columns: u32| columns == 0 || columns >= 16 && columns.is_power_of_two();
+    let has_subtiles = !is_one_group && options.language == Language::Gluon;
+    if options.epilogue_subtile.is_some_and(|columns| !has_subtiles || !is_subtile(columns)) {
+        return Err(Error::NoEpilogueSubtile { input: request.input.name.clone() });
+    }
     if options.num_stages.is_some() && (options.schedule != Which::Multistage || !has_warps) {
         return Err(Error::NoNumStages { input: request.input.name.clone() });
     }

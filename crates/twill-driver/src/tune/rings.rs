@@ -74,14 +74,19 @@ fn first_that_fits<'a>(
     loops: &[ScheduledLoop<'_>],
     options: &'a [Options],
 ) -> Result<(&'a Options, Checked), twill_codegen::Error> {
-    let mut least: Option<(u64, u64)> = None;
+    let (mut least, mut refused): (Option<(u64, u64)>, _) = (None, None);
     for options in options {
         match lower_checked(&source.kernel, loops, options) {
             Err(twill_codegen::Error::SharedMemory { needed, available }) => {
                 least = Some(least.map_or((needed, available), |before| before.min((needed, available))));
             }
+            // Not every result can be made by parts.
+            Err(error) if options.shares.epilogue_subtile.is_some() => refused = Some(error),
             other => return Ok((options, other?)),
         }
+    }
+    if let (None, Some(refused)) = (least, refused) {
+        return Err(refused);
     }
     let (needed, available) = least.unwrap_or_default();
     Err(twill_codegen::Error::SharedMemory { needed, available })

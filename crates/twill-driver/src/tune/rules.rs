@@ -106,6 +106,10 @@ pub(crate) fn options(
         // NVRTC 13.0 gives registers of a left operand that no iteration changes to another one (seed 1910 of the random programs).
         shares: GroupShares {
             operands_in_memory: requested.shares.operands_in_memory || requested.language == Language::Cuda,
+            epilogue_subtile: match requested.epilogue_subtile {
+                Some(columns) => Some(u64::from(columns)).filter(|columns| *columns > 0),
+                None => requested.shares.epilogue_subtile,
+            },
             ..requested.shares
         },
     };
@@ -120,13 +124,23 @@ pub(crate) fn options(
         let rings: &[u32] = if requested.ring_depth.is_none() { &[3, 2, 1] } else { &[whole.ring_depth] };
         let handoffs: &[u32] = if requested.handoff_depth.is_none() { &[2, 1] } else { &[whole.handoff_depth] };
         for ring_depth in rings {
-            for handoff_depth in handoffs {
-                all.push(Options {
-                    persistent: *persistent,
-                    ring_depth: *ring_depth,
-                    handoff_depth: *handoff_depth,
-                    ..whole.clone()
-                });
+            // Results that are stored by parts leave more room for rings.
+            let subtiles: &[Option<u64>] = match requested.epilogue_subtile {
+                None if requested.language == Language::Gluon && !in_tensor_memory => {
+                    &[whole.shares.epilogue_subtile, Some(THRESHOLDS.epilogue_subtile)]
+                }
+                _ => &[whole.shares.epilogue_subtile],
+            };
+            for epilogue_subtile in subtiles {
+                for handoff_depth in handoffs {
+                    all.push(Options {
+                        persistent: *persistent,
+                        ring_depth: *ring_depth,
+                        handoff_depth: *handoff_depth,
+                        shares: GroupShares { epilogue_subtile: *epilogue_subtile, ..whole.shares },
+                        ..whole.clone()
+                    });
+                }
             }
         }
     }

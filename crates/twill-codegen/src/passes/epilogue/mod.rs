@@ -148,7 +148,7 @@ fn stores_of(lowering: &mut KernelBuilder<'_>, builder: &mut GroupBuilder, block
             }
             match lowering.options.shares.epilogue_subtile {
                 // One sub-tile is done with before the next one is computed.
-                Some(_) if builder.scope == Scope::Body => {
+                Some(_) if builder.scope == Scope::Body && !lowering.has_tensor_memory() => {
                     for node in stores.drain(..).chain(std::mem::take(&mut builder.out)) {
                         builder.place(builder.last(), node);
                     }

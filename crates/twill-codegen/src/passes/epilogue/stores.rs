@@ -256,13 +256,10 @@ impl KernelBuilder<'_> {
     /// Into which parts a store outside loops falls, and who makes them.
     pub fn parts(&self, id: OperationId) -> Vec<Part> {
         let parts = self.row_parts(id);
-        let is_subtiled = self.options.shares.epilogue_subtile.is_some();
-        if !self.has_tensor_memory() && !is_subtiled {
-            return parts;
-        }
+        let in_tensor_memory = self.has_tensor_memory();
         let cut = |part: Part| {
             let regions =
-                if is_subtiled { self.subtiles(id, &part.region) } else { self.column_parts(id, &part.region) };
+                if in_tensor_memory { self.column_parts(id, &part.region) } else { self.subtiles(id, &part.region) };
             regions.into_iter().map(move |region| Part { region, ..part })
         };
         parts.into_iter().flat_map(cut).collect()
