@@ -1,58 +1,15 @@
 """Causal flash attention, backward: `attention_backward.py` where a query sees the keys up to its own.
 
-Queries before a program's keys have no share. Those of the keys' own block come
-first and are masked; the rest need no mask. The length must be a multiple of
-both blocks, and BLOCK_N one of BLOCK_M.
+Queries before a program's keys have no share. All others are masked, although
+only those of the keys' own block need it: a second loop without the mask would
+have registers of its own. The length must be a multiple of both blocks, and
+BLOCK_N one of BLOCK_M.
 """
 
 import triton
 import triton.language as tl
 
 LOG2_E = tl.constexpr(1.4426950408889634)
-
-
-@triton.jit
-def accumulate(
-    q_desc,
-    do_desc,
-    dq_desc,
-    k,
-    v,
-    dk,
-    dv,
-    lse_ptr,
-    delta_ptr,
-    keys,
-    first_row,
-    start,
-    stop,
-    scale,
-    BLOCK_M: tl.constexpr,
-    MASKED: tl.constexpr,
-):
-    """Add what the queries start..stop of the head whose rows begin at first_row give to dK, dV and dQ."""
-    for n in range(start, stop, BLOCK_M):
-        row = first_row + n
-        rows = row + tl.arange(0, BLOCK_M)
-
-        q = q_desc.load([row, 0])
-        lse = tl.load(lse_ptr + rows)
-        s_t = tl.dot(k, q.T)
-        p_t = tl.exp2(s_t * scale - lse[None, :])
-        if MASKED:
-            queries = n + tl.arange(0, BLOCK_M)
-            p_t = tl.where(keys[:, None] <= queries[None, :], p_t, 0.0)
-
-        do = do_desc.load([row, 0])
-        delta = tl.load(delta_ptr + rows)
-        dp_t = tl.dot(v, do.T)
-        dv = tl.dot(p_t.to(tl.float16), do, dv)
-
-        ds_t = (p_t * (dp_t - delta[None, :])).to(tl.float16)
-        dk = tl.dot(ds_t, q, dk)
-        dq = tl.dot(ds_t.T, k)
-        dq_desc.atomic_add([row, 0], dq)
-    return dk, dv
 
 
 @triton.jit
@@ -83,15 +40,26 @@ def attention_backward_causal(
     dk = tl.zeros([BLOCK_N, HEAD_DIM], dtype=tl.float32)
     dv = tl.zeros([BLOCK_N, HEAD_DIM], dtype=tl.float32)
 
-    unmasked = first_key + BLOCK_N
-    dk, dv = accumulate(
-        q_desc, do_desc, dq_desc, k, v, dk, dv, lse_ptr, delta_ptr, keys, first_row,
-        first_key, unmasked, scale, BLOCK_M, MASKED=True,
-    )  # fmt: skip
-    dk, dv = accumulate(
-        q_desc, do_desc, dq_desc, k, v, dk, dv, lse_ptr, delta_ptr, keys, first_row,
-        unmasked, length, scale, BLOCK_M, MASKED=False,
-    )  # fmt: skip
+    for n in range(first_key, length, BLOCK_M):
+        row = first_row + n
+        rows = row + tl.arange(0, BLOCK_M)
+
+        q = q_desc.load([row, 0])
+        lse = tl.load(lse_ptr + rows)
+        s_t = tl.dot(k, q.T)
+        p_t = tl.exp2(s_t * scale - lse[None, :])
+        queries = n + tl.arange(0, BLOCK_M)
+        p_t = tl.where(keys[:, None] <= queries[None, :], p_t, 0.0)
+
+        do = do_desc.load([row, 0])
+        delta = tl.load(delta_ptr + rows)
+        dp_t = tl.dot(v, do.T)
+        dv = tl.dot(p_t.to(tl.float16), do, dv)
+
+        ds_t = (p_t * (dp_t - delta[None, :])).to(tl.float16)
+        dk = tl.dot(ds_t, q, dk)
+        dq = tl.dot(ds_t.T, k)
+        dq_desc.atomic_add([row, 0], dq)
 
     dk_desc.store([key_row, 0], (dk * softmax_scale).to(tl.float16))
     dv_desc.store([key_row, 0], dv.to(tl.float16))

@@ -87,7 +87,7 @@ pub fn coverage(
         Err(error) => ScheduleCoverage::None(first_line(&error.to_string())),
     };
     let mut of = |language: Language| {
-        let options = CompileOptions { language, in_order: true, ..options.clone() };
+        let options = CompileOptions { emit: Some(language), in_order: true, ..options.clone() };
         // Each language has the time that is given for a kernel.
         let mut search = session.search.clone();
         search.budget.until = search.budget.time.and_then(|time| search.budget.clock.now().checked_add(time));

@@ -17,7 +17,7 @@ fn steady<'a>(source: &'a str, group: &str, wanted: &[&str]) -> Vec<&'a str> {
 
 #[test]
 fn attention_backward_has_its_mmas_in_one_order() {
-    let options = CompileOptions { language: Language::Cuda, ..CompileOptions::default() };
+    let options = CompileOptions { emit: Some(Language::Cuda), ..CompileOptions::default() };
     let kernel = generated("attention_backward", &options);
     let source = kernel.files.iter().find(|(name, _)| name.as_str() == "kernel.cu").map(|(_, text)| text).unwrap();
     for (own, group) in ["compute_1", "compute_2"].into_iter().enumerate() {

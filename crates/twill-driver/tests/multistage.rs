@@ -53,7 +53,7 @@ fn what_no_kernel_has_is_an_error() {
         (CompileOptions { schedule: Which::Optimal, ..options(Some(4), None) }, |e| {
             matches!(e, Error::NoNumWarps { .. })
         }),
-        (CompileOptions { language: Language::Cuda, ..options(None, Some(3)) }, |e| {
+        (CompileOptions { emit: Some(Language::Cuda), ..options(None, Some(3)) }, |e| {
             matches!(e, Error::NoNumStages { .. })
         }),
         (CompileOptions { schedule: Which::InOrder, ..options(None, Some(3)) }, |e| {

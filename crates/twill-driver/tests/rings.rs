@@ -29,7 +29,7 @@ fn rings_are_deepened_where_loads_are_waited_for() {
 #[test]
 fn rings_stay_as_they_are_where_no_load_is_waited_for() {
     for example in ["swiglu", "gemm_tma_n256"] {
-        let options = CompileOptions { language: Language::Cuda, ..CompileOptions::default() };
+        let options = CompileOptions { emit: Some(Language::Cuda), ..CompileOptions::default() };
         let of = |ring_depth| generated(example, &CompileOptions { ring_depth, ..options.clone() });
         assert_eq!(of(None).files, of(Some(3)).files, "{example}");
     }

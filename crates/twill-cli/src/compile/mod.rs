@@ -13,7 +13,7 @@ use folder::Target;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use twill_driver::options::CompileOptions;
-use twill_driver::tune::{Assembler, Compiled, GeneratedKernel, compile};
+use twill_driver::tune::{Assembler, Compiled, GeneratedKernel, compile_fastest};
 use twill_driver::{Cache, Request, Session};
 
 pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &CompileArguments) -> Result<Exit, Error> {
     let mut ticker = Ticker::new(arguments.search.quiet);
     let mut session = Session { cache: arguments.cache(), ..Session::new(search, &mut ticker) };
     let options = arguments.code(command());
-    let compiled = compile(&request, &options, assembler.as_ref(), &mut session)?;
+    let compiled = compile_fastest(&request, &options, assembler.as_ref(), &mut session)?;
     let best = match kernel(compiled, &request) {
         Ok(best) => best,
         Err(exit) => return Ok(exit),

@@ -36,7 +36,7 @@ pub fn fit(request: &Request, options: &CompileOptions) -> Result<Fit, Error> {
         .misfit
         .as_ref()
         .is_some_and(|misfit| matches!(misfit.resource, Some(Resource::Registers | Resource::RegisterFile)));
-    if !is_short || options.language != Language::Gluon || options.schedule != Which::Optimal {
+    if !is_short || options.language() != Language::Gluon || options.schedule != Which::Optimal {
         return Ok(own);
     }
     // More warps hold more; what is spilled does not fit.

@@ -18,10 +18,11 @@ pub(super) const TRACED: u32 = 16;
 pub struct CompileOptions {
     /// Language: Gluon or CUDA C++.
     ///
-    /// A kernel in CUDA C++ runs without Python.
-    #[serde(rename = "emit", with = "choice")]
-    #[cfg_attr(feature = "clap", arg(id = "emit", long = "emit", value_name = "LANGUAGE", default_value = "gluon", value_parser = choice::choices::<Language>()))]
-    pub language: Language,
+    /// A kernel in CUDA C++ runs without Python. The default is Gluon. twill compile writes CUDA C++ if the machine code of the
+    /// kernel in Gluon takes far longer than its interval, and that of the kernel in CUDA C++ clearly less.
+    #[serde(rename = "emit", with = "choice::optional")]
+    #[cfg_attr(feature = "clap", arg(id = "emit", long = "emit", value_name = "LANGUAGE", value_parser = choice::choices::<Language>()))]
+    pub emit: Option<Language>,
     /// Schedule to generate code for: the optimal one, or a worse one to compare with.
     #[serde(with = "choice")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "WHICH", default_value = "optimal", value_parser = choice::choices::<Which>()))]
@@ -171,7 +172,7 @@ pub struct CompileOptions {
 impl Default for CompileOptions {
     fn default() -> CompileOptions {
         CompileOptions {
-            language: Language::Gluon,
+            emit: None,
             schedule: Which::Optimal,
             persistent: None,
             tile_order: None,
@@ -201,6 +202,11 @@ impl Default for CompileOptions {
 }
 
 impl CompileOptions {
+    /// The language that code is generated in.
+    pub fn language(&self) -> Language {
+        self.emit.unwrap_or(Language::Gluon)
+    }
+
     /// What the kernel records of its time, if anything.
     pub fn traced(&self) -> Option<TraceOptions> {
         self.trace.map(|iterations| TraceOptions { iterations, detail: self.trace_detail })

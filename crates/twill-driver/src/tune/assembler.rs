@@ -69,6 +69,23 @@ impl Assembler {
         Assembler { until: budget.until.map(|until| (until, budget.clock)), ..self.clone() }
     }
 
+    /// What this gives for one that prepares its files in a folder within this one's, which is there meanwhile.
+    pub(super) fn apart<T>(&self, name: &str, run: impl FnOnce(&Assembler) -> T) -> Result<T, Error> {
+        let folder = self.folder.join(name);
+        let failed = |error| Error::Scratch { path: folder.display().to_string(), error };
+        std::fs::create_dir_all(&folder).map_err(failed)?;
+        let result = run(&Assembler { folder: folder.clone(), ..self.clone() });
+        std::fs::remove_dir_all(&folder).map_err(failed)?;
+        Ok(result)
+    }
+
+    /// Removes files of its folder, where they are there.
+    pub(super) fn remove<'n>(&self, names: impl Iterator<Item = &'n String>) {
+        for name in names {
+            let _ = std::fs::remove_file(self.folder.join(name));
+        }
+    }
+
     /// What its answers depend on: an interpreter, and with it a Triton and an assembler. The interpreter is asked where the caller
     /// did not say.
     pub(super) fn depends(&self) -> String {
@@ -105,13 +122,8 @@ impl Assembler {
     }
 
     fn run_apart(&self, number: usize, files: &Files, input: &str) -> Result<Assembled, Error> {
-        let folder = self.folder.join(format!(".{number}"));
-        let failed = |error| Error::Scratch { path: folder.display().to_string(), error };
-        std::fs::create_dir_all(&folder).map_err(failed)?;
-        let result = self.run_in(&folder, files, input);
         // The folder is a kernel's in the end.
-        std::fs::remove_dir_all(&folder).map_err(failed)?;
-        result
+        self.apart(&format!(".{number}"), |apart| apart.run(files, input))?
     }
 
     fn run_in(&self, folder: &Path, files: &[(&'static str, String)], input: &str) -> Result<Assembled, Error> {

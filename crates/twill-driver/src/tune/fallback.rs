@@ -12,7 +12,7 @@ use super::thresholds::THRESHOLDS;
 use super::{CompileOptions, Language, rules, variants};
 use crate::{Error, Limits, Request, Session, Source};
 use ladder::{Again, LADDER, Rung};
-use twill_backend::package::HAZARD;
+use twill_backend::package::{Assembly, HAZARD};
 use twill_codegen::GroupShares;
 use twill_exact::{Budget, SearchOptions};
 use twill_graph::Status;
@@ -83,10 +83,10 @@ impl Attempts<'_> {
         self.options.shared_bytes.is_none_or(|before| before > room).then_some(room)
     }
 
-    /// Whether groups that compute spill, and hold results that are wider than a sub-tile.
+    /// Whether groups that compute spill, most of it outside of loops, and hold results that are wider than a sub-tile.
     fn may_subtile_epilogue(&self) -> bool {
         let is_left = self.options.shares.epilogue_subtile.or(self.tried.epilogue_subtile).is_none();
-        let is_open = self.options.language == Language::Gluon && !rules::in_tensor_memory(self.source);
+        let is_open = self.options.language() == Language::Gluon && !rules::in_tensor_memory(self.source);
         let is_wide = || {
             let variables = self.best.lowered.program.groups.iter().flat_map(|group| &group.variables);
             variables.into_iter().any(|variable| match variable.form {
@@ -95,7 +95,12 @@ impl Attempts<'_> {
             })
         };
         let is_left = is_left && self.options.epilogue_subtile.is_none();
-        is_left && is_open && self.best.spilled_by_computing() > 0 && is_wide()
+        let is_outside = |assembly: &Assembly| {
+            let spills =
+                assembly.groups.iter().map(|group| u64::from(group.local_loads + group.local_stores)).sum::<u64>();
+            spills > 2 * assembly.spills_in_loops()
+        };
+        is_left && is_open && self.best.assembly.as_ref().is_some_and(is_outside) && is_wide()
     }
 
     /// Whether a read of the async proxy comes after a store that has no fence, which may be of another place.
@@ -127,7 +132,7 @@ impl Attempts<'_> {
     fn may_wait_for_mmas(&self) -> bool {
         let Attempts { options, best, .. } = self;
         let has = |kind: &&str| best.assembly.as_ref().is_some_and(|assembly| assembly.count(kind) > 0);
-        options.language == Language::Gluon && ["added_wait", "serialised", "early_use", HAZARD].iter().any(has)
+        options.language() == Language::Gluon && ["added_wait", "serialised", "early_use", HAZARD].iter().any(has)
     }
 
     /// Whether groups that spill hold operands of all iterations in registers, as far as it was not tried without.
@@ -149,7 +154,7 @@ impl Attempts<'_> {
         let Attempts { options, best, .. } = self;
         let mut computing = best.lowered.program.groups.iter().filter(|group| group.name.starts_with("compute"));
         let (Some(_), None) = (computing.next(), computing.next()) else { return false };
-        let is_in_gluon = options.language == Language::Gluon && !rules::in_tensor_memory(self.source);
+        let is_in_gluon = options.language() == Language::Gluon && !rules::in_tensor_memory(self.source);
         is_in_gluon
             && rules::is_wide(&best.lowered.program)
             && options.shares.compute_warps.is_none()
@@ -160,7 +165,7 @@ impl Attempts<'_> {
     fn may_have_one_group(&self) -> bool {
         let Attempts { options, best, .. } = self;
         let is_open = self.may_choose_groups && options.shares.compute_warps.or(self.tried.compute_warps).is_none();
-        let is_in_gluon = options.language == Language::Gluon && !rules::in_tensor_memory(self.source);
+        let is_in_gluon = options.language() == Language::Gluon && !rules::in_tensor_memory(self.source);
         let groups = || best.lowered.program.groups.iter().filter(|group| group.name.starts_with("compute"));
         let spill = groups().any(|group| best.spilled_by(&group.name) > 0);
         is_open && is_in_gluon && spill && groups().count() > 1 && rules::is_wide(&best.lowered.program)

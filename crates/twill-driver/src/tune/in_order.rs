@@ -102,7 +102,7 @@ pub(super) fn compile(
     };
     let spec = CandidateSpec {
         machine,
-        language: options.language,
+        language: options.language(),
         header,
         operations: Vec::new(),
         schedule: "[]\n".into(),
@@ -111,7 +111,7 @@ pub(super) fn compile(
     };
     let lowered = |warps: Option<u32>, ring_bytes: Option<u64>, ctas: u32| {
         let ahead = ring_bytes.map(|ring_bytes| RunsAhead { ring_bytes, stages: options.num_stages });
-        let warps = warps.or_else(|| (options.language == Language::Cuda).then_some(MMA_WARPS));
+        let warps = warps.or_else(|| (options.language() == Language::Cuda).then_some(MMA_WARPS));
         let program = twill_codegen::in_order::lower(&module, function, warps, ahead).and_then(|mut program| {
             program.tile_scheduler.ctas_per_sm = ctas;
             twill_codegen::check(program)
@@ -133,7 +133,7 @@ pub(super) fn compile(
         let mut best = assembled(least_warps.get(), ring_bytes, 1)?;
         let mut warps = best.lowered.program.groups.iter().map(|group| group.warps).max().unwrap_or(MOST_WARPS);
         // In CUDA, only four warps share out an MMA.
-        let has_more = || options.language == Language::Gluon && !session.is_stopped();
+        let has_more = || options.language() == Language::Gluon && !session.is_stopped();
         // With spills around wgmma, ptxas 12.8 makes code that reads what is not there (docs/coverage.md). Other kernels of
         // which somebody has chosen the warps may spill a little.
         let is_short = |one: &Candidate| {
@@ -163,7 +163,7 @@ pub(super) fn compile(
             None => Ok(best),
         }
     };
-    let budgets: &[Option<u64>] = match (options.language, options.schedule) {
+    let budgets: &[Option<u64>] = match (options.language(), options.schedule) {
         (Language::Gluon, Which::Multistage) => {
             let all = &[Some(RING_BYTES), Some(RING_BYTES * 3 / 4), Some(RING_BYTES / 2), None];
             // Without a number of stages a loop that loads ahead is what is asked for.

@@ -73,7 +73,7 @@ pub(super) fn lower(
     let (program, simulated) = rings::emit(source, &loops, &options, may_deepen).map_err(emitted)?;
     let spec = CandidateSpec {
         machine: source.machine.clone(),
-        language: requested.language,
+        language: requested.language(),
         header: header(request, requested, source, &found),
         operations: problems.loops.iter().map(names).collect(),
         schedule: found.json.clone(),

@@ -10,6 +10,7 @@ mod candidate;
 mod fallback;
 mod generated;
 mod in_order;
+mod languages;
 mod latency_padding;
 pub(crate) mod lower;
 mod mma_batches;
@@ -28,6 +29,7 @@ mod written;
 pub use crate::options::{CompileOptions, Language, TileOrderOption, TraceDetail, TraceOptions, Which};
 pub use assembler::Assembler;
 pub use generated::{GeneratedKernel, GeneratedLoop, OperationCounts, Room};
+pub use languages::compile_fastest;
 pub(crate) use lower::of_schedules;
 pub use lower::print_after;
 pub use others::{OtherKernel, others};
@@ -68,22 +70,22 @@ pub fn compile(
     let Content::Kernel(text) = &request.input.content else {
         return Err(Error::NoSource { input: request.input.name.clone() });
     };
-    if options.trace.is_some() && options.language != Language::Cuda {
+    if options.trace.is_some() && options.language() != Language::Cuda {
         return Err(Error::NotTraced { input: request.input.name.clone() });
     }
-    if options.cluster > 1 && options.language != Language::Cuda {
+    if options.cluster > 1 && options.language() != Language::Cuda {
         return Err(Error::NoClusters { input: request.input.name.clone() });
     }
-    if options.wave_sync && options.language != Language::Cuda {
+    if options.wave_sync && options.language() != Language::Cuda {
         return Err(Error::NoWaveSync { input: request.input.name.clone() });
     }
     let is_one_group = matches!(options.schedule, Which::InOrder | Which::Multistage);
-    let has_warps = is_one_group && options.language == Language::Gluon;
+    let has_warps = is_one_group && options.language() == Language::Gluon;
     if options.num_warps.is_some_and(|warps| !has_warps || !warps.is_power_of_two()) {
         return Err(Error::NoNumWarps { input: request.input.name.clone() });
     }
     let is_subtile = |columns: u32| columns == 0 || columns >= 16 && columns.is_power_of_two();
-    let has_subtiles = !is_one_group && options.language == Language::Gluon;
+    let has_subtiles = !is_one_group && options.language() == Language::Gluon;
     if options.epilogue_subtile.is_some_and(|columns| !has_subtiles || !is_subtile(columns)) {
         return Err(Error::NoEpilogueSubtile { input: request.input.name.clone() });
     }

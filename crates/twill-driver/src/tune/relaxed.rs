@@ -43,7 +43,7 @@ pub(super) fn first(
         if !options.in_order && request.limits.register_multiple != 1 {
             continue;
         }
-        if session.is_stopped() || (warps.is_some() && (options.language != Language::Gluon || refused.is_some())) {
+        if session.is_stopped() || (warps.is_some() && (options.language() != Language::Gluon || refused.is_some())) {
             continue;
         }
         let mut options = options.clone();

@@ -73,7 +73,7 @@ pub(super) fn several(
 ) -> Candidate {
     let (Some(footprint), Some(scheduled)) = (Footprint::of(&best), best.scheduled.clone()) else { return best };
     let options = &scheduled.options;
-    let is_open = options.language == Language::Gluon && !rules::in_tensor_memory(source);
+    let is_open = options.language() == Language::Gluon && !rules::in_tensor_memory(source);
     let most = options.ctas_per_sm.unwrap_or(THRESHOLDS.residents);
     if !is_open || best.is_short_of_registers() || best.unusable().is_some() {
         return best;

@@ -69,32 +69,32 @@ pub(crate) fn options(
         order,
         ring_depth: requested.ring_depth.unwrap_or(3),
         // In CUDA vectors are read early instead, after waits of their own.
-        shared_barriers: requested.language == Language::Gluon && !in_tensor_memory,
+        shared_barriers: requested.language() == Language::Gluon && !in_tensor_memory,
         handoff_depth: requested.handoff_depth.unwrap_or(2),
         mma_batches,
         // In Gluon the registers spill: 2 % slower.
-        early_reads: mma_batches && requested.language == Language::Cuda,
+        early_reads: mma_batches && requested.language() == Language::Cuda,
         // In Gluon this is worth 1 to 2 %. In CUDA attention forward takes 1 to 3 % longer with it; but for one short tile after
         // another it makes room for the operands of the next: 3 % with 1024 keys (bench/results/fidelity.md).
         operands_in_registers: requested
             .operands_in_registers
-            .unwrap_or(held > 0 && room && requested.language == Language::Gluon),
+            .unwrap_or(held > 0 && room && requested.language() == Language::Gluon),
         // With loops of different length (causal attention) ping-pong gains up to 3 % where the tensor core is all that bounds them, in
         // CUDA; elsewhere it costs 1 to 2 % (bench/results/variants.md).
         pingpong: requested
             .pingpong
-            .unwrap_or(!grows || (requested.language == Language::Cuda && are_bound_by_mmas(loops, schedules))),
+            .unwrap_or(!grows || (requested.language() == Language::Cuda && are_bound_by_mmas(loops, schedules))),
         shorter_pipelines: true,
         cluster: requested.cluster > 1,
         wave_sync: requested.wave_sync,
         // In CUDA C++ there is none yet: threads multiply by mma.sync.
-        tf32: requested.language == Language::Gluon && !in_tensor_memory,
+        tf32: requested.language() == Language::Gluon && !in_tensor_memory,
         // In CUDA C++ threads hold them as they hold results, which is another order.
-        left_of_8_bits: requested.language == Language::Gluon && !in_tensor_memory,
+        left_of_8_bits: requested.language() == Language::Gluon && !in_tensor_memory,
         // In CUDA C++ there is none yet: threads copy.
-        whole_tiles: requested.language == Language::Gluon && !in_tensor_memory,
+        whole_tiles: requested.language() == Language::Gluon && !in_tensor_memory,
         // In CUDA C++ threads do not exchange them.
-        stores_in_rows: requested.language == Language::Gluon && !in_tensor_memory,
+        stores_in_rows: requested.language() == Language::Gluon && !in_tensor_memory,
         shared_bytes: requested.shared_bytes.unwrap_or(source.machine.resources().shared_memory.0),
         tensor_columns: in_tensor_memory.then(|| source.machine.resources().tensor_memory.0),
         // One program shares its CTA with none.
@@ -105,7 +105,7 @@ pub(crate) fn options(
             .map(|coarsening| (coarsening.count, number(coarsening.axis))),
         // NVRTC 13.0 gives registers of a left operand that no iteration changes to another one (seed 1910 of the random programs).
         shares: GroupShares {
-            operands_in_memory: requested.shares.operands_in_memory || requested.language == Language::Cuda,
+            operands_in_memory: requested.shares.operands_in_memory || requested.language() == Language::Cuda,
             epilogue_subtile: match requested.epilogue_subtile {
                 Some(columns) => Some(u64::from(columns)).filter(|columns| *columns > 0),
                 None => requested.shares.epilogue_subtile,
@@ -126,7 +126,7 @@ pub(crate) fn options(
         for ring_depth in rings {
             // Results that are stored by parts leave more room for rings.
             let subtiles: &[Option<u64>] = match requested.epilogue_subtile {
-                None if requested.language == Language::Gluon && !in_tensor_memory => {
+                None if requested.language() == Language::Gluon && !in_tensor_memory => {
                     &[whole.shares.epilogue_subtile, Some(THRESHOLDS.epilogue_subtile)]
                 }
                 _ => &[whole.shares.epilogue_subtile],

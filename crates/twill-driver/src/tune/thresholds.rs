@@ -45,6 +45,11 @@ pub(crate) struct Thresholds {
     /// of four schedules is 12 % faster in the backward pass and 15 % in the forward pass; where the first takes up to 1.6 times
     /// its interval, none is more than 2 % faster.
     pub(crate) far: f64,
+    /// Times its interval that the machine code of a kernel in Gluon takes before one in CUDA C++ is looked at, where no language was
+    /// asked for; and how much less, in part, that must take. Source: `bench/results/gpu.md`, ten kernels of attention on an H200:
+    /// up to 1.14 times the interval both are as fast; beyond it, estimates that are apart by more than this name the faster one.
+    pub(crate) far_in_gluon: f64,
+    pub(crate) ahead: f64,
     /// Schedules that are looked at then, and where a simulation of the warp programs chose among several. Source:
     /// `bench/results/calibration.md`: on an H200 it chose one for the causal attention of Triton's tutorial that is 7 %
     /// slower than another.
@@ -98,6 +103,8 @@ pub(crate) const THRESHOLDS: Thresholds = Thresholds {
     clearly: 0.05,
     margin: 0.02,
     far: 1.6,
+    far_in_gluon: 1.25,
+    ahead: 0.05,
     unrequested: 4,
     deepest_ring: 8,
     copied_ring: 5,

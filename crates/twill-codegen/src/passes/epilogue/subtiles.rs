@@ -26,7 +26,10 @@ impl KernelBuilder<'_> {
             return whole();
         }
         (0..extent / columns)
-            .map(|k| Region { starts: vec![region.starts[0], region.starts[1] + k * columns], extents: vec![region.extents[0], columns] })
+            .map(|k| Region {
+                starts: vec![region.starts[0], region.starts[1] + k * columns],
+                extents: vec![region.extents[0], columns],
+            })
             .collect()
     }
 
