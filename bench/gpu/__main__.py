@@ -1,7 +1,11 @@
 """Speed of generated kernels on a Hopper GPU, compared with libraries, stock Triton and hand-written kernels.
 
-    twill compile examples/gemm_tma.ttir --output kernels/gemm_tma      # and so on, one folder a kernel
-    python -m bench.gpu --kernels kernels --flash-attention flash_cute.tar.xz --keep
+    python -m bench.gpu --twill target/release/twill --flash-attention flash_cute.tar.xz --keep
+
+makes the kernels by `twill compile` with its defaults. Those of other options, and several of one example, come by folder:
+
+    twill compile examples/gemm_tma.ttir --emit cuda --output kernels/gemm_tma.cuda
+    python -m bench.gpu --kernels kernels
 
 Every kernel is checked against float64 first, in a process of its own; one that is wrong, faults or hangs is reported
 and not timed. Then all contenders of a row are timed in turn: cuDNN, FlashAttention CuTe or cuBLAS, and ours. Needs
@@ -18,6 +22,7 @@ from pathlib import Path
 
 from bench.common import RESULTS, revision
 from bench.gpu import kernel_folders, report
+from bench.gpu.compiling import compile_all
 from bench.gpu.jobs import stop_all
 from bench.gpu.kernel_folders import Generated, Unreadable
 from bench.gpu.rows import ROWS, Row
@@ -29,11 +34,21 @@ def main() -> int:
     options = arguments()
     if options.report:
         return rewritten(options.output or RESULTS)
+    with tempfile.TemporaryDirectory(prefix="gpu-kernels-") as made:
+        failed = []
+        if options.twill and not options.list:
+            failed = compile_all(options.twill, {row.example for row in wanted(options)}, Path(made))
+            options.kernels.append(Path(made))
+        return measured(options, failed)
+
+
+def measured(options: argparse.Namespace, failed: list[str]) -> int:
     try:
         kernels = kernel_folders.find(options.kernels)
     except Unreadable as error:
         sys.exit(f"bench.gpu: {error}")
     rows, notes = choose(options, kernels)
+    notes += failed
     if options.rows:
         kernels = [kernel for kernel in kernels if any(kernel.serves(row) for row in rows)]
     if options.list:
@@ -67,6 +82,9 @@ def arguments() -> argparse.Namespace:
         default=[],
         metavar="DIR",
         help="folder with one folder for each kernel, as `twill compile` writes it; may be given again",
+    )
+    parser.add_argument(
+        "--twill", metavar="PROGRAM", help="compile the examples of the rows with this command, by its defaults; kernels of --kernels come beside"
     )
     parser.add_argument(
         "--flash-attention",
@@ -128,6 +146,11 @@ def arguments() -> argparse.Namespace:
     return options
 
 
+def wanted(options: argparse.Namespace) -> list[Row]:
+    """The rows that were named, or all."""
+    return [row for row in ROWS if not options.rows or any(part in row.name for part in options.rows)]
+
+
 def choose(options: argparse.Namespace, kernels: list[Generated]) -> tuple[list[Row], list[str]]:
     """The rows that were named; without names, those that a kernel serves, or all where there are no kernels."""
     notes = [
@@ -136,7 +159,7 @@ def choose(options: argparse.Namespace, kernels: list[Generated]) -> tuple[list[
         if not any(kernel.serves(row) for row in ROWS)
     ]
     if options.rows:
-        return [row for row in ROWS if any(part in row.name for part in options.rows)], []
+        return wanted(options), []
     if not kernels:
         return ROWS, notes
     served = [row for row in ROWS if any(kernel.serves(row) for kernel in kernels)]

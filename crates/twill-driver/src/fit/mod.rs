@@ -165,15 +165,28 @@ fn program(
     let loops = lower::loops(source, &problems.loops, schedules);
     let all = rules::options(requested, source, schedules, false);
     let emitted = |error| Error::Emit { input: request.input.name.clone(), error: Box::new(error) };
-    let Some(least) = all.last() else {
+    let Some(last) = all.last() else {
         return Err(emitted(twill_codegen::Error::SharedMemory { needed: 0, available: 0 }));
     };
-    match twill_codegen::lower(&source.kernel, &loops, least) {
+    let made = |least: &Options| match twill_codegen::lower(&source.kernel, &loops, least) {
         Err(twill_codegen::Error::SharedMemory { .. } | twill_codegen::Error::TensorMemory { .. }) => {
             let tensor_columns = least.tensor_columns.map(|_| u64::MAX);
             let unlimited = Options { shared_bytes: u64::MAX, tensor_columns, ..least.clone() };
-            twill_codegen::lower(&source.kernel, &loops, &unlimited).map_err(emitted)
+            twill_codegen::lower(&source.kernel, &loops, &unlimited)
         }
-        other => other.map_err(emitted),
+        other => other,
+    };
+    // With sub-tiles of the epilogue and without; not every result can be made by parts.
+    let slots = |options: &Options| (options.persistent, options.ring_depth, options.handoff_depth);
+    let (programs, errors): (Vec<_>, Vec<_>) =
+        all.iter().filter(|options| slots(options) == slots(last)).map(made).partition(Result::is_ok);
+    match programs.into_iter().flatten().min_by_key(WarpProgram::shared_bytes) {
+        Some(program) => Ok(program),
+        None => Err(emitted(
+            errors
+                .into_iter()
+                .find_map(Result::err)
+                .unwrap_or(twill_codegen::Error::SharedMemory { needed: 0, available: 0 }),
+        )),
     }
 }

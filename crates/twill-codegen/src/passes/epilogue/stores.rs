@@ -258,8 +258,7 @@ impl KernelBuilder<'_> {
         let parts = self.row_parts(id);
         let in_tensor_memory = self.has_tensor_memory();
         let cut = |part: Part| {
-            let regions =
-                if in_tensor_memory { self.column_parts(id, &part.region) } else { self.subtiles(id, &part.region) };
+            let regions = if in_tensor_memory { self.column_parts(id, &part.region) } else { self.subtiles(id, &part) };
             regions.into_iter().map(move |region| Part { region, ..part })
         };
         parts.into_iter().flat_map(cut).collect()

@@ -6,22 +6,26 @@
 use crate::builder::kernel::KernelBuilder;
 use crate::builder::views::is_view;
 use crate::ir::{Elementwise, Region};
+use crate::passes::epilogue::stores::Part;
 use twill_triton::kernel::axis_of;
 use twill_triton::mlir::{OperationId, ValueId};
-use twill_triton::tile::TileOpKind;
+
+/// Warps of a warp group, which hold whole rows of a result.
+const WARPS: u32 = 4;
 
 impl KernelBuilder<'_> {
     /// Into which columns a part of a store falls; itself, where they cannot be computed one after the other.
-    pub(super) fn subtiles(&self, id: OperationId, region: &Region) -> Vec<Region> {
-        let operation = self.module.operation(id);
+    pub(super) fn subtiles(&self, id: OperationId, part: &Part) -> Vec<Region> {
+        let (operation, region) = (self.module.operation(id), &part.region);
         let whole = || vec![region.clone()];
         let (Some(columns), Some(value)) = (self.options.shares.epilogue_subtile, operation.operands.get(1)) else {
             return whole();
         };
         let is_plain = matches!(operation.name.as_str(), "tt.store" | "tt.descriptor_store");
         let [_, extent] = region.extents[..] else { return whole() };
-        // Halves of halves are what threads can tell apart.
+        // Halves of halves are what threads can tell apart, and eight warps share out columns.
         let is_cut = extent > columns && extent.is_power_of_two() && columns.is_power_of_two();
+        let is_plain = is_plain && self.warps(part.group) == WARPS;
         if !(is_plain && is_cut && operation.block == Some(self.block) && self.is_of_columns(*value, 0)) {
             return whole();
         }
@@ -41,7 +45,7 @@ impl KernelBuilder<'_> {
         if let Some((index, k)) = self.loop_result(value) {
             let facts = &self.loops[index];
             let producers = facts.producers.get(&facts.parts.yielded[k]).map(Vec::as_slice).unwrap_or_default();
-            let is_mma = |op| facts.tile_operation(op).is_some_and(|o| matches!(o.kind, TileOpKind::Dot { .. }));
+            let is_mma = |op| facts.is_wgmma(self.module, op);
             // What has no columns is read whole.
             return self.shape(value).len() < 2 || !producers.is_empty() && producers.iter().all(|p| is_mma(p.op));
         }
