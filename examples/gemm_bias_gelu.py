@@ -1,8 +1,7 @@
 """A layer of a transformer's MLP: Y = GELU(X · Wᵀ + b) + R, with bias, activation and residual fused into the product.
 
 X is [M, K], W is [N, K], R and Y are [M, N], all float16 or bfloat16; b is float32 [N]. Programs go through the output in groups of
-rows, so that a group's rows of X and columns of W stay in the L2 cache. It was written after the generator, which knows
-nothing of it.
+rows, so that a group's rows of X and columns of W stay in the L2 cache.
 """
 
 import triton
