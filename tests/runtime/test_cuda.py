@@ -97,6 +97,24 @@ class Cuda(unittest.TestCase):
                 self.assertEqual(assembly["shared_memory"], kernel["shared_memory"])
                 self.assertLessEqual(assembly["shared_memory"], 232448)
 
+    def test_the_faster_language_is_written_where_none_is_asked_for(self):
+        """Attention backward takes 1.9 times its interval in Gluon and 1.4 times in CUDA; forward is near it in both."""
+        for name, wanted, other in (("attention_backward", "kernel.cu", "kernel.py"), ("attention_forward", "kernel.py", "kernel.cu")):
+            with self.subTest(name), tempfile.TemporaryDirectory() as scratch:
+                example, folder = str(ROOT / "examples" / f"{name}.ttir"), Path(scratch) / name
+                options = ["--machine", "h200", "--python", sys.executable, "--candidates", "1", "--quiet"]
+                run = subprocess.run(
+                    [command(), "compile", example, "--output", str(folder), *options],
+                    capture_output=True,
+                    text=True,
+                    timeout=900,
+                )
+                self.assertEqual(run.returncode, 0, run.stderr)
+                files = {path.name for path in folder.iterdir()}
+                self.assertIn(wanted, files)
+                self.assertNotIn(other, files)
+                self.assertFalse({name for name in files if name.startswith(".")})
+
     def test_the_report_names_groups_and_loops(self):
         """The order of what matters in the loop: a ping-pong barrier, both MMAs, and the exponentials after the first wait."""
         report = report_of(self.folder / "attention_forward")

@@ -5,6 +5,7 @@
 mod common;
 
 use common::{Call, example};
+use twill_codegen::GroupShares;
 use twill_codegen::ir::TileOrder;
 use twill_graph::WarpAssignment;
 use twill_interpret::warps::{Choice, Habit};
@@ -29,7 +30,7 @@ fn mma_batches() -> Way {
 
 const BACK: TileOrder = TileOrder::Lpt { width: 2, even_in_pairs: true };
 
-const PRODUCTS: [&str; 8] = [
+const PRODUCTS: [&str; 10] = [
     "gemm_tma",
     "gemm_tma_m256",
     "gemm_tma_n256",
@@ -37,21 +38,32 @@ const PRODUCTS: [&str; 8] = [
     "gemm_pointers_m256",
     "gemm_pointers_n256",
     "swiglu",
+    "gemm_bias_gelu",
+    "gemm_rmsnorm",
     "fixtures/product_batched",
 ];
-const ATTENTION: [&str; 9] = [
+const ATTENTION: [&str; 10] = [
     "attention_forward",
     "attention_forward_d64",
     "attention_forward_d64_m64",
     "attention_forward_causal",
     "attention_forward_causal_d64",
     "attention_forward_causal_d64_m64",
+    "attention_mla",
     "tutorial_attention",
     "tutorial_attention_causal",
     "tutorial_attention_causal_d64",
 ];
+/// Epilogues of biases, residuals, masks and factors of rows, and columns of their sub-tiles.
+const BY_COLUMNS: [(&str, u64); 5] = [
+    ("gemm_bias_gelu_n256", 64),
+    ("gemm_tma_n256", 32),
+    ("gemm_pointers", 64),
+    ("gemm_rmsnorm", 16),
+    ("attention_forward", 64),
+];
 /// The third, with tiles of 128 queries, is there to be scheduled: no code for it fits shared memory.
-const BACKWARD: [&str; 2] = ["attention_backward", "attention_backward_d64"];
+const BACKWARD: [&str; 3] = ["attention_backward", "attention_backward_d64", "attention_backward_causal"];
 
 /// Trip counts of the plain program, and of the others.
 const TRIPS: [&[i64]; 2] = [&[0, 1, 2, 3], &[2]];
@@ -67,6 +79,14 @@ fn agrees(name: &str, machine: &str, lowering: &Options) {
 
 /// Runs a kernel that takes what an example takes.
 fn executes(name: &str, text: &str, machine: &str, lowering: &Options) {
+    let mma_batches =
+        (name.contains("backward") && lowering.programs.is_none()).then_some((self::mma_batches(), TRIPS[1]));
+    let ways: Vec<(Way, &[i64])> = [plain(), persistent()].into_iter().zip(TRIPS).chain(mma_batches).collect();
+    executes_in(&ways, name, text, machine, lowering);
+}
+
+/// The same in these ways, each with trip counts; those that do not fit are left out.
+fn executes_in(ways: &[(Way, &[i64])], name: &str, text: &str, machine: &str, lowering: &Options) {
     let machine_file = Machine::load(machine).unwrap();
     let assignment = WarpAssignment::BySubTile;
     let question = Question { machine: &machine_file, lowering: lowering.clone(), assignment, work: WORK };
@@ -74,9 +94,7 @@ fn executes(name: &str, text: &str, machine: &str, lowering: &Options) {
     // Sums of several programs in global memory have the order of the source where one CTA works on all of them.
     let ctas = if name.contains("backward") { 1 } else { 2 };
     let mut fitting = 0;
-    let mma_batches =
-        (name.contains("backward") && lowering.programs.is_none()).then_some((self::mma_batches(), TRIPS[1]));
-    for (way, trips) in [plain(), persistent()].into_iter().zip(TRIPS).chain(mma_batches) {
+    for (way, trips) in ways.iter().copied() {
         let program = match compiled.program(way) {
             Ok(program) => program,
             Err(twill_codegen::Error::SharedMemory { .. }) => continue,
@@ -114,6 +132,39 @@ fn all_agree(names: &[&str], machine: &str, lowering: &Options) {
     for name in names {
         agrees(name, machine, lowering);
     }
+}
+
+/// Epilogues that go by some columns at a time compute what those over whole tiles do, bit for bit.
+#[test]
+fn epilogues_by_columns() {
+    for (name, columns) in BY_COLUMNS {
+        let by_columns =
+            |way: Way| Way { shares: GroupShares { epilogue_subtile: Some(columns), ..way.shares }, ..way };
+        let ways = [(by_columns(plain()), TRIPS[0]), (by_columns(persistent()), TRIPS[1])];
+        executes_in(&ways, name, &example(name), "h200", &Options::default());
+    }
+}
+
+/// An epilogue that reads several columns for one is left whole: the largest of a row, and sums over it.
+#[test]
+fn epilogues_of_whole_rows_stay_whole() {
+    let machine = Machine::load("h200").unwrap();
+    let whole = |name: &str| {
+        let question = Question {
+            machine: &machine,
+            lowering: Options::default(),
+            assignment: WarpAssignment::BySubTile,
+            work: WORK,
+        };
+        let compiled = Compiled::new(&example(name), &question).unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
+        let program = |subtile| {
+            let shares = GroupShares { epilogue_subtile: subtile, ..GroupShares::default() };
+            compiled.program(Way { shares, ..plain() }).unwrap()
+        };
+        program(None).to_string() == program(Some(32)).to_string()
+    };
+    assert!(whole("fixtures/epilogue_softmax"));
+    assert!(!whole("fixtures/epilogue_erf"));
 }
 
 fn coarsening() -> Options {

@@ -21,7 +21,7 @@ pub fn compile_fastest(
 ) -> Result<Compiled, Error> {
     let compiled = compile(request, options, assembler, session)?;
     let Compiled::Kernel(gluon) = &compiled else { return Ok(compiled) };
-    let (Some(assembler), Some(cycles)) = (assembler, cycles(gluon)) else { return Ok(compiled) };
+    let (Some(assembler), Some(cycles)) = (assembler, cycles(&estimates(gluon))) else { return Ok(compiled) };
     let intervals: f64 =
         gluon.loops.iter().filter(|one| one.sass_estimate.is_some()).map(|one| one.interval as f64).sum();
     if !is_open(options) || cycles <= THRESHOLDS.far_in_gluon * intervals || session.is_over() {
@@ -34,7 +34,8 @@ pub fn compile_fastest(
     // It is no error of this kernel that the other one cannot be made.
     let made = assembler.apart(".cuda", |apart| compile(request, &in_cuda, Some(apart), &mut other))?;
     let Ok(Compiled::Kernel(cuda)) = made else { return Ok(compiled) };
-    if !is_clearly_faster(&cuda, gluon) {
+    let spills = |kernel: &GeneratedKernel| kernel.findings.iter().any(|finding| finding.kind == "spilled");
+    if !is_ahead(&estimates(&cuda), &estimates(gluon)) || (spills(&cuda) && !spills(gluon)) {
         return Ok(compiled);
     }
     assembler.remove(gluon.files.keys().filter(|name| !cuda.files.contains_key(*name)));
@@ -48,18 +49,36 @@ fn is_open(options: &CompileOptions) -> bool {
     emit.is_none() && *schedule == Which::Optimal && of_gluon.iter().all(|option| option.is_none())
 }
 
-/// Cycles of an iteration of each loop whose machine code is estimated, together; none without a pipeline or an estimate.
-fn cycles(kernel: &GeneratedKernel) -> Option<f64> {
-    let estimates: Vec<u32> = kernel.loops.iter().filter_map(|one| one.sass_estimate).collect();
-    (kernel.in_order.is_none() && !estimates.is_empty()).then(|| estimates.iter().map(|one| f64::from(*one)).sum())
+/// By loop, cycles of an iteration of its machine code, where they are estimated; none without a pipeline.
+fn estimates(kernel: &GeneratedKernel) -> Vec<Option<u32>> {
+    let has_pipeline = kernel.in_order.is_none();
+    kernel.loops.iter().map(|one| one.sass_estimate.filter(|_| has_pipeline)).collect()
 }
 
-/// Whether machine code in CUDA is ahead of that in Gluon, loop by loop together, and spills no more.
-fn is_clearly_faster(cuda: &GeneratedKernel, gluon: &GeneratedKernel) -> bool {
-    let known = |kernel: &GeneratedKernel| -> Vec<bool> {
-        kernel.loops.iter().map(|one| one.sass_estimate.is_some()).collect()
-    };
-    let spills = |kernel: &GeneratedKernel| kernel.findings.iter().any(|finding| finding.kind == "spilled");
-    let ahead = cycles(cuda).zip(cycles(gluon)).is_some_and(|(cuda, gluon)| cuda < gluon * (1.0 - THRESHOLDS.ahead));
-    ahead && known(cuda) == known(gluon) && (spills(gluon) || !spills(cuda))
+/// Of all loops together; none where none is estimated.
+fn cycles(estimates: &[Option<u32>]) -> Option<f64> {
+    let known = || estimates.iter().flatten();
+    (known().count() > 0).then(|| known().map(|one| f64::from(*one)).sum())
+}
+
+/// Whether machine code in CUDA is ahead of that in Gluon: estimates are of the same loops, and clearly less.
+fn is_ahead(cuda: &[Option<u32>], gluon: &[Option<u32>]) -> bool {
+    let is_known = |estimates: &[Option<u32>]| estimates.iter().map(Option::is_some).collect::<Vec<_>>();
+    let less = cycles(cuda).zip(cycles(gluon)).is_some_and(|(cuda, gluon)| cuda < gluon * (1.0 - THRESHOLDS.ahead));
+    less && is_known(cuda) == is_known(gluon)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_faster_language_is_clearly_ahead_on_the_same_loops() {
+        assert!(is_ahead(&[Some(3566)], &[Some(4815)]));
+        assert!(!is_ahead(&[Some(2210)], &[Some(2233)]), "within what estimates are apart by");
+        assert!(!is_ahead(&[Some(4815)], &[Some(3566)]));
+        assert!(is_ahead(&[Some(1803), None], &[Some(1977), None]));
+        assert!(!is_ahead(&[Some(1803), None], &[Some(1977), Some(2475)]), "a loop that nothing is known of");
+        assert!(!is_ahead(&[None], &[Some(4815)]) && !is_ahead(&[], &[]));
+    }
 }

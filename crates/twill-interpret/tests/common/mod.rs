@@ -36,12 +36,18 @@ impl Call {
             "attention_forward" => call.attention_forward(trips),
             "attention_relu" => call.attention_relu(trips),
             "_attn_fwd" => call.tutorial_attention(trips),
-            "attention_backward" => call.attention_backward(trips),
+            "attention_mla" => call.attention_mla(trips),
+            "attention_backward" | "attention_backward_causal" => call.attention_backward(trips),
             "gemm_tma" => call.gemm(trips, ["a_desc", "b_desc", "c_desc"]),
             "swiglu" => {
                 call.gemm(trips, ["x_desc", "gate_desc", "y_desc"]);
                 let extents = call.extents("gate_desc");
                 call.tensor("up_desc", &extents, HALF, true);
+            }
+            "gemm_bias_gelu" => call.gemm_bias_gelu(trips),
+            "gemm_rmsnorm" => {
+                call.gemm(trips, ["x_desc", "w_desc", "y_desc"]);
+                call.give("epsilon", Tile::float(0.015_625));
             }
             "gemm_pointers" => call.gemm_pointers(trips),
             "batched" => call.batched(trips),
@@ -102,6 +108,24 @@ impl Call {
         self.give("softmax_scale", Tile::float(0.125));
         self.give("length", Tile::integer(length));
         self.launch.grid = [programs as u32, 1, 1];
+    }
+
+    /// The columns that rotary embeddings turned are those of a wider tensor, behind the others.
+    fn attention_mla(&mut self, trips: i64) {
+        self.attention_forward(trips);
+        for (tensor, rope) in [("q_desc", "q_rope_desc"), ("k_desc", "k_rope_desc")] {
+            let ([length, depth], [_, turned]) = (self.extents(tensor), self.block(rope));
+            self.tensor(rope, &[length, depth + turned], HALF, true);
+        }
+    }
+
+    fn gemm_bias_gelu(&mut self, trips: i64) {
+        self.gemm(trips, ["x_desc", "w_desc", "y_desc"]);
+        let [rows, columns] = self.extents("y_desc");
+        self.tensor("r_desc", &[rows, columns], HALF, true);
+        self.pointer("bias_ptr", columns, SINGLE, true);
+        self.give("M", Tile::integer(rows));
+        self.give("N", Tile::integer(columns));
     }
 
     /// Two heads, so that what is read beyond the first one would be noticed.
