@@ -29,8 +29,9 @@ impl KernelBuilder<'_> {
                 extents[d] = shape[d] / u64::from(parts);
             } else if cut.is_none() && self.options.shares.epilogue_subtile.is_some() && !self.has_tensor_memory() {
                 // Each group has its rows, of which it reads some columns at a time.
-                let rows = shape.first().zip(region.extents.first());
-                if let Some((_, part)) = rows.filter(|(whole, part)| whole.is_multiple_of(**part)) {
+                if let ([rows, _], [part, _]) = (shape.as_slice(), region.extents.as_slice())
+                    && rows.is_multiple_of(*part)
+                {
                     extents[0] = *part;
                 }
             }

@@ -153,7 +153,7 @@ impl Reader<'_, '_> {
             let is_after = matches!(iteration, Iteration::End(_)) && (p.program.is_none() || p.program == program);
             slice_of(&p.region, region).flatten().filter(|(dimension, ..)| is_after && *dimension == 1)
         };
-        if let None = producers.iter().find(fits)
+        if !producers.iter().any(|p| fits(&p))
             && let Some((producer, start)) = producers.iter().find_map(|p| Some((p, columns_of(p)?.1)))
         {
             let (whole, shape) = (producer.region.clone(), region.extents.clone());
