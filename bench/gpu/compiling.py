@@ -10,15 +10,15 @@ from pathlib import Path
 from bench.common import ROOT
 from bench.gpu.kernel_folders import EXAMPLES
 
-FOR_BLACKWELL = "_m256"
-"""Tiles of 256 rows, of which a Hopper GPU has no registers for the results."""
+TOO_LARGE = ("_m256", "backward_m128")
+"""Tiles of which a Hopper GPU has no room for the results: they are there for Blackwell, or to be scheduled."""
 
 
 def sources(examples: set[str]) -> list[Path]:
     """The TTIR of these examples, in every tile that it is printed in."""
     of = lambda path: next((example for example in EXAMPLES if path.stem.startswith(example)), None)
     found = sorted((ROOT / "examples").glob("*.ttir"))
-    return [path for path in found if of(path) in examples and not path.stem.endswith(FOR_BLACKWELL)]
+    return [path for path in found if of(path) in examples and not path.stem.endswith(TOO_LARGE)]
 
 
 def compile_all(twill: str, examples: set[str], folder: Path) -> list[str]:
