@@ -9,6 +9,9 @@ use crate::observe::Silent;
 use crate::options::CompileOptions;
 use crate::{Error, Request, Session};
 
+/// The part of the time limit that the second language has where the first one took all.
+const MORE_TIME: u32 = 5;
+
 /// As [`compile`], in the language that is faster by an estimate of the machine code, where none was asked for.
 ///
 /// # Errors
@@ -24,13 +27,15 @@ pub fn compile_fastest(
     let (Some(assembler), Some(cycles)) = (assembler, cycles(&estimates(gluon))) else { return Ok(compiled) };
     let intervals: f64 =
         gluon.loops.iter().filter(|one| one.sass_estimate.is_some()).map(|one| one.interval as f64).sum();
-    if !is_open(options) || cycles <= THRESHOLDS.far_in_gluon * intervals || session.is_over() {
+    if !is_open(options) || cycles <= THRESHOLDS.far_in_gluon * intervals || session.is_stopped() {
         return Ok(compiled);
     }
     session.observer.say("a kernel in CUDA C++, as the one in Gluon is far from its interval");
     let in_cuda = CompileOptions { emit: Some(Language::Cuda), in_order: false, ..options.clone() };
     let mut silent = Silent;
     let mut other = Session { search: session.search.clone(), cache: session.cache.clone(), observer: &mut silent };
+    let budget = &mut other.search.budget;
+    budget.until = budget.until.zip(budget.time).map(|(until, time)| until.max(budget.clock.now() + time / MORE_TIME));
     // It is no error of this kernel that the other one cannot be made.
     let made = assembler.apart(".cuda", |apart| compile(request, &in_cuda, Some(apart), &mut other))?;
     let Ok(Compiled::Kernel(cuda)) = made else { return Ok(compiled) };

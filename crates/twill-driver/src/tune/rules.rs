@@ -124,9 +124,9 @@ pub(crate) fn options(
         let rings: &[u32] = if requested.ring_depth.is_none() { &[3, 2, 1] } else { &[whole.ring_depth] };
         let handoffs: &[u32] = if requested.handoff_depth.is_none() { &[2, 1] } else { &[whole.handoff_depth] };
         for ring_depth in rings {
-            // Results that are stored by parts leave more room for rings.
+            // Products that store their results by parts have more room for rings.
             let subtiles: &[Option<u64>] = match requested.epilogue_subtile {
-                None if requested.language() == Language::Gluon && !in_tensor_memory => {
+                None if requested.language() == Language::Gluon && !in_tensor_memory && is_product(loops) => {
                     &[whole.shares.epilogue_subtile, Some(THRESHOLDS.epilogue_subtile)]
                 }
                 _ => &[whole.shares.epilogue_subtile],
