@@ -508,6 +508,7 @@ VARIANTS = [
     product("grouped_order", parameters=("M", "N", "K"), GROUP_M=8),
     product("returning", parameters={"limits_ptr": "*i32", "M": "i32", "K": "i32"}),
     product("guarded", parameters=("M", "K")),
+    product("column_sums"),
     product("branching", parameters={"bias_ptr": "*fp32", "counts_ptr": "*fp32", "K": "i32"}),
     moving_pointers("product_moving_pointers", False),
     moving_pointers("product_wrapped_pointers", True),

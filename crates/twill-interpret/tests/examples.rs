@@ -30,7 +30,7 @@ fn mma_batches() -> Way {
 
 const BACK: TileOrder = TileOrder::Lpt { width: 2, even_in_pairs: true };
 
-const PRODUCTS: [&str; 10] = [
+const PRODUCTS: [&str; 11] = [
     "gemm_tma",
     "gemm_tma_m256",
     "gemm_tma_n256",
@@ -41,6 +41,7 @@ const PRODUCTS: [&str; 10] = [
     "gemm_bias_gelu",
     "gemm_rmsnorm",
     "fixtures/product_batched",
+    "fixtures/product_column_sums",
 ];
 const ATTENTION: [&str; 10] = [
     "attention_forward",

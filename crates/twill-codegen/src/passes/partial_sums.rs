@@ -97,10 +97,12 @@ impl KernelBuilder<'_> {
                     None => self.module.float_constant(initial).is_some_and(|c| c == 0.0 || (halves && c.is_finite())),
                 }
             });
-            // Partials are added up by the group that stores what is made of them.
+            // Partials are added up by the group that stores what is made of them; what all sub-tiles read is handed over as sums.
+            let has_others = self.loops[index].tiles.sub_tiles() > 1 && self.compute_groups().len() > 1;
             sums.retain(|op, _| {
-                let sub_tile = self.loops[index].tile_operation(*op).and_then(|o| o.sub_tile).unwrap_or(0);
-                self.owner(sub_tile) == Some(self.loops[index].group(*op))
+                let sub_tile = self.loops[index].tile_operation(*op).and_then(|o| o.sub_tile);
+                let is_shared = sub_tile.is_none() && has_others;
+                !is_shared && self.owner(sub_tile.unwrap_or(0)) == Some(self.loops[index].group(*op))
             });
             self.loops[index].sums = sums;
         }

@@ -38,7 +38,7 @@ impl Call {
             "_attn_fwd" => call.tutorial_attention(trips),
             "attention_mla" => call.attention_mla(trips),
             "attention_backward" | "attention_backward_causal" => call.attention_backward(trips),
-            "gemm_tma" => call.gemm(trips, ["a_desc", "b_desc", "c_desc"]),
+            "gemm_tma" | "column_sums" => call.gemm(trips, ["a_desc", "b_desc", "c_desc"]),
             "swiglu" => {
                 call.gemm(trips, ["x_desc", "gate_desc", "y_desc"]);
                 let extents = call.extents("gate_desc");
