@@ -35,6 +35,10 @@ pub struct GeneratedKernel {
     /// How it loads and multiplies.
     #[serde(default)]
     pub operations: OperationCounts,
+    /// Whether estimates of its iterations tell its speed: TMA alone loads tiles, which no estimate of groups that compute shows, and a
+    /// CTA has a multiprocessor of its own.
+    #[serde(default)]
+    pub is_told_by_estimates: bool,
     /// What a CTA of it takes.
     #[serde(default)]
     pub room: Room,
@@ -127,6 +131,25 @@ impl OperationCounts {
     }
 }
 
+/// Whether threads load tiles of two dimensions through pointers, synchronously or not.
+fn do_threads_load_tiles(program: &WarpProgram) -> bool {
+    let is_tile = |shape: &[u64]| shape.iter().filter(|extent| **extent > 1).count() > 1;
+    let mut found = false;
+    let mut look = |e: &Expression| {
+        e.walk(&mut |e| found |= matches!(e.kind, ExpressionKind::Load { .. }) && is_tile(&e.shape));
+    };
+    let mut copies = false;
+    for nodes in program.groups.iter().flat_map(|g| [&g.begin, &g.body, &g.end]) {
+        visit(nodes, &mut |op| match op {
+            Op::Let { value, .. } | Op::LocalStore { value, .. } => look(value),
+            Op::CpAsync { pointers, .. } => copies |= is_tile(&pointers.shape),
+            Op::Opaque { operation, .. } => copies |= operation.name == "tt.load",
+            _ => {}
+        });
+    }
+    found || copies
+}
+
 impl GeneratedKernel {
     pub(super) fn of(best: &Candidate, machine: &str) -> GeneratedKernel {
         let program = &best.lowered.program;
@@ -152,6 +175,7 @@ impl GeneratedKernel {
             findings: best.assembly.as_ref().map(|a| a.findings.clone()).unwrap_or_default(),
             in_order: None,
             operations: OperationCounts::of(program),
+            is_told_by_estimates: program.tile_scheduler.ctas_per_sm == 1 && !do_threads_load_tiles(program),
             room: Room::of(program),
             files: best.files().into_iter().map(|(name, text)| (name.to_owned(), text)).collect(),
             warp_program: program.to_string(),

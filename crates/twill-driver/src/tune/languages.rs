@@ -27,7 +27,11 @@ pub fn compile_fastest(
     let (Some(assembler), Some(cycles)) = (assembler, cycles(&estimates(gluon))) else { return Ok(compiled) };
     let intervals: f64 =
         gluon.loops.iter().filter(|one| one.sass_estimate.is_some()).map(|one| one.interval as f64).sum();
-    if !is_open(options) || cycles <= THRESHOLDS.far_in_gluon * intervals || session.is_stopped() {
+    if !is_open(options)
+        || !gluon.is_told_by_estimates
+        || cycles <= THRESHOLDS.far_in_gluon * intervals
+        || session.is_stopped()
+    {
         return Ok(compiled);
     }
     session.observer.say("a kernel in CUDA C++, as the one in Gluon is far from its interval");
@@ -37,10 +41,13 @@ pub fn compile_fastest(
     let budget = &mut other.search.budget;
     budget.until = budget.until.zip(budget.time).map(|(until, time)| until.max(budget.clock.now() + time / MORE_TIME));
     // It is no error of this kernel that the other one cannot be made.
-    let made = assembler.apart(".cuda", |apart| compile(request, &in_cuda, Some(apart), &mut other))?;
-    let Ok(Compiled::Kernel(cuda)) = made else { return Ok(compiled) };
+    let made = assembler.apart(".cuda", |apart| compile(request, &in_cuda, Some(apart), &mut other));
+    let Ok(Ok(Compiled::Kernel(cuda))) = made else { return Ok(compiled) };
     let spills = |kernel: &GeneratedKernel| kernel.findings.iter().any(|finding| finding.kind == "spilled");
-    if !is_ahead(&estimates(&cuda), &estimates(gluon)) || (spills(&cuda) && !spills(gluon)) {
+    if !cuda.is_told_by_estimates
+        || !is_ahead(&estimates(&cuda), &estimates(gluon))
+        || (spills(&cuda) && !spills(gluon))
+    {
         return Ok(compiled);
     }
     assembler.remove(gluon.files.keys().filter(|name| !cuda.files.contains_key(*name)));
