@@ -15,7 +15,7 @@ fn simulated(kernel: &GeneratedKernel) -> Option<u32> {
 #[test]
 fn rings_are_deepened_where_loads_are_waited_for() {
     for language in [Language::Cuda, Language::Gluon] {
-        let options = CompileOptions { language, ..CompileOptions::default() };
+        let options = CompileOptions { emit: Some(language), ..CompileOptions::default() };
         let of = |ring_depth| generated("gemm_tma", &CompileOptions { ring_depth, ..options.clone() });
         let [usual, three, four, five] = [None, Some(3), Some(4), Some(5)].map(of);
         // What is asked for is kept to.
