@@ -91,7 +91,7 @@ const INGREDIENTS: &[(&str, &[&str], &[&str])] = &[
     ("epilogue_unsigned", &[".to(gl.uint32).to(gl.int32, bitcast=True)", "unsigned(gl.to_tensor(7))"], &[]),
     ("product_bf16", &["gl.bfloat16"], &["gl.float16"]),
     ("product_left_transposed", &["warpgroup_mma(a_", ".permute((1, 0))"], &[]),
-    ("product_neither_transposed", &["warpgroup_mma(a_"], &[".permute("]),
+    ("product_neither_transposed", &["warpgroup_mma(a_"], &[".permute((1, 0))"]),
     ("product_two_sums", &["even_", "odd_"], &[]),
     ("product_grouped_order", &["gl.minimum(", " % "], &[]),
     ("product_moving_pointers", &["async_load(b_ptr_64x128, "], &["gl.load(", "async_copy."]),
