@@ -85,7 +85,7 @@ pub const KERNELS: [Kernel; 10] = [
         says: "Here shared memory is the bottleneck, from which the MMAs read their operands. It has no row in the \
                picture, so every row has gaps. The kernel that was measured shares its loads between two CTAs \
                (`--cluster 2`), with the same schedule.",
-        measured: Some(("backward-d64-16k", "attention_backward_d64_cluster")),
+        measured: Some(("backward-d64-16k", "attention_backward_d64")),
     },
     Kernel {
         title: "Attention with ALiBi",
