@@ -83,8 +83,7 @@ pub const KERNELS: [Kernel; 10] = [
         title: "Attention backward, head dimension 64",
         file: "attention_backward_d64",
         says: "Here shared memory is the bottleneck, from which the MMAs read their operands. It has no row in the \
-               picture, so every row has gaps. The kernel that was measured shares its loads between two CTAs \
-               (`--cluster 2`), with the same schedule.",
+               picture, so every row has gaps.",
         measured: Some(("backward-d64-16k", "attention_backward_d64")),
     },
     Kernel {
